@@ -1,0 +1,1 @@
+"""The command line: parsing, rendering, asking; every decision is made below."""

@@ -1,0 +1,1 @@
+"""Skills: data that says what to do, read into plans."""

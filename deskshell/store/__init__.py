@@ -1,0 +1,1 @@
+"""Bytes and records of the state folder; knows no action."""
