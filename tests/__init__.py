@@ -1,0 +1,1 @@
+"""Tests of deskshell; the folders mirror the package."""

@@ -1,0 +1,10 @@
+"""Helpers of the tests: trees as values, deskshell as a process, privileges, text that compares.
+
+listing.py     a folder as a value with all its metadata, and the difference of two such values
+trees.py       folders made from a dictionary
+process.py     deskshell run as a real process in a home of its own
+privileges.py  code run as a normal user when the tests run as root
+leftovers.py   descriptors and child processes that a test left behind
+normalise.py   ids, times and paths made comparable in printed text
+console.py     the console blocks of a README, as commands with their expected output
+"""
