@@ -122,9 +122,20 @@ class StepFailed(DeskshellError):
 
 
 class Conflict(StepFailed):
-    """The disk is not as expected at the moment of acting: somebody else's work is in the way."""
+    """The disk is not as expected at the moment of acting: somebody else's work is in the way.
+
+    `path` is what differs; `verdict` is the word that undo reports for the entry: `changed`,
+    `blocked`, `expired`, `damaged`, `needs-secret`, `no-undo` or `failed`.
+    """
 
     code = "changed"
+
+    def __init__(
+        self, message: str, *, path: bytes = b"", verdict: str = "changed", hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.verdict = verdict
 
 
 class JournalDamaged(DeskshellError):

@@ -1,0 +1,154 @@
+"""The contract of an action on one page: one reversible change of one kind.
+
+A new kind is one file in `actions/` with one subclass of `Action`. It says what it takes
+(`params`, `build`), what it may touch (`needs`, `touches`), what it will make of the tree
+(`simulate`), and secures and describes the change (`prepare`). Kinds that change files describe
+it as effects (`ctx.move`, `ctx.create`, `ctx.hold`, `ctx.replace`, `ctx.set_mode`) and inherit
+`do` and `undo`; a kind whose world is not the file system overrides both.
+
+The order that the kernel keeps, for every step:
+
+    prepare   looks, stages new objects under temporary names, secures what undo needs; the
+              target does not change. What it returns is durable in the journal before `do` (I1).
+    do        acts; compares identities again at the moment of acting (I7).
+    undo      takes back; works twice in a row, after half a `do`, and after none (I9).
+
+`kernel.contract` tests all of this for every kind that the registry finds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from deskshell.kernel.capability import Need
+from deskshell.kernel.effects import Effect
+
+if TYPE_CHECKING:
+    from deskshell.kernel.context import Context
+    from deskshell.kernel.view import View
+
+
+class Reversibility(StrEnum):
+    """What the kernel's own undo of a kind can promise."""
+
+    EXACT = "exact"  # brings back the closed list of I6
+    COMPENSATED = "compensated"  # only by a counter-action that the manifest gives
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One key of an action in a manifest.
+
+    `type` is one of: path, text, template (text with templates, may hold secrets), bytes
+    (base64), mode (octal text), bool, int, choice, table (text to text).
+    """
+
+    name: str
+    type: str
+    help: str
+    required: bool = True
+    default: Any = None
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What `prepare` found and secured; the journal keeps it before `do` starts.
+
+    `effects` are the changes to the tree in order; `facts` is whatever else `undo` needs (JSON
+    values only); `sha256` is the hash of content that the step leaves, where there is one.
+    """
+
+    effects: tuple[Effect, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A small world for the contract suite: files to make, and arguments for `build`.
+
+    `files` maps a relative name to text or bytes (a file), None (a folder), or ("->", target) (a link);
+    `args` values may hold "{root}", which the suite replaces by the world's folder.
+    """
+
+    files: Mapping[str, Any]
+    args: Mapping[str, Any]
+    name: str = "plain"
+
+
+class Action(ABC):
+    """One reversible change. Subclasses are frozen dataclasses with slots; paths are bytes."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    summary_verb: ClassVar[str]
+    reversibility: ClassVar[Reversibility] = Reversibility.EXACT
+    params: ClassVar[tuple[Param, ...]] = ()
+    #: `prepare` makes temporaries beside the targets of `staged_in`; the kernel records their names first.
+    stages: ClassVar[bool] = False
+    #: The effect cannot be read from the disk: a batch of its own, its result synced at once.
+    alone: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def build(cls, args: Mapping[str, Any]) -> Self:
+        """Make the action from manifest values, already rendered and of the types in `params`.
+
+        Paths are bytes whose parent is resolved. Raises ManifestError for values that do not fit.
+        """
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The values of `build` as JSON, for stored plans; paths by `record.path_fields`."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read `to_json`'s form."""
+
+    @abstractmethod
+    def needs(self) -> Sequence[Need]:
+        """Every target read or written, with the capability that it takes."""
+
+    @abstractmethod
+    def touches(self) -> Sequence[bytes]:
+        """Paths that this step changes or depends on; steps of one batch share none of them."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """One line for people, such as ``move a.txt → docs/a.txt``; names escaped."""
+
+    @abstractmethod
+    def target(self) -> bytes | str:
+        """The one path (or URL) that reports name for this step."""
+
+    @abstractmethod
+    def simulate(self, view: View, step: str) -> None:
+        """Play the change on the planner's view, under the name `step`.
+
+        Raises PlanConflict when the view does not allow it (source missing, target taken).
+        """
+
+    @abstractmethod
+    def prepare(self, ctx: Context) -> Prior:
+        """Look, stage, secure. Changes no target. Raises Conflict when the disk is not as planned."""
+
+    def do(self, ctx: Context, prior: Prior) -> None:
+        """Act out `prior.effects`. Raises Conflict when the disk changed since `prepare`."""
+        ctx.act(prior.effects)
+
+    def undo(self, ctx: Context, prior: Prior) -> None:
+        """Take back whatever part of `prior.effects` is on disk."""
+        ctx.take_back(prior.effects)
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> Iterable[Example]:
+        """Worlds for the contract suite: at least one, and one for each special case."""

@@ -1,0 +1,289 @@
+"""What an action may use in `prepare`: looking, staging, and the effects that describe a change.
+
+Every maker returns a tuple of effects, to be joined with `+` into `Prior.effects`. Each chooses by
+itself between renaming and a verified copy, by what the file systems at hand allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from deskshell.errors import Conflict, StepFailed
+from deskshell.files import metadata, names
+from deskshell.files.identity import Identity, Stat, identity, same_content
+from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
+from deskshell.kernel.ground import Ground
+from deskshell.kernel.secrets import SecretText
+
+
+class Progress(Protocol):
+    """Told what is being done; a front end draws it. `total` 0 means not known."""
+
+    def start(self, what: str, total: int) -> None: ...
+
+    def advance(self, count: int) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+class Context:
+    """One step's world. `key` names the step in holding: `<task>/<n>`."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        *,
+        task_id: str,
+        n: int,
+        token: str,
+        secrets: Mapping[str, str],
+        stop: Callable[[], None],
+        seen: Iterable[tuple[bytes, Identity | None]] = (),
+    ) -> None:
+        self.ground = ground
+        self.task_id = task_id
+        self.n = n
+        self.secrets = secrets
+        self.stop = stop
+        self._token = token
+        self._temps = 0
+        self._slots = 0
+        self._looks: dict[bytes, Stat | None] = {}
+        self._seen = tuple(seen)
+
+    # looking
+
+    def check_seen(self) -> None:
+        """Compare with what the plan was made for (I8). Raises Conflict, naming what differs."""
+        for path, wanted in self._seen:
+            here = self.look(path)
+            if wanted is None:
+                if here is not None:
+                    raise Conflict(f"`{names.show(path)}` exists now; it did not when planned", path=path)
+            elif here is None:
+                raise Conflict(f"`{names.show(path)}` is gone since it was planned", path=path)
+            elif not same_content(here, wanted):
+                raise Conflict(f"`{names.show(path)}` changed since it was planned", path=path)
+
+    def look(self, path: bytes) -> Stat | None:
+        """What stands at `path`, None when nothing; looked up once a step."""
+        if path not in self._looks:
+            self._looks[path] = self.ground.look(path)
+        return self._looks[path]
+
+    def source(self, path: bytes) -> Stat:
+        """What stands at `path`; raises Conflict when nothing does."""
+        found = self.look(path)
+        if found is None:
+            raise Conflict(f"`{names.show(path)}` does not exist", path=path, verdict="failed")
+        return found
+
+    def free(self, path: bytes) -> None:
+        """Raise Conflict when `path` is taken."""
+        if self.look(path) is not None:
+            raise Conflict(f"`{names.show(path)}` is taken", path=path, verdict="blocked")
+
+    def read(self, path: bytes) -> bytes:
+        """The content of a regular file. Raises Conflict when there is none."""
+        self.source(path)
+        content = self.ground.read(path)
+        return b"" if content is None else content
+
+    # names
+
+    def temporary(self, beside: bytes) -> bytes:
+        """A fresh temporary path in the folder of `beside`; the kernel has recorded that folder (`staged_in`)."""
+        self._temps += 1
+        token = self._token + "-" + _letters(self._temps)
+        return beside.rpartition(b"/")[0] + b"/" + names.temp_name(token, self.n)
+
+    def slot(self) -> bytes:
+        """A fresh name in holding."""
+        self._slots += 1
+        return f"held:{self.task_id}/{self._key(self._slots)}".encode("ascii")
+
+    def kept(self, what: str = "copy") -> bytes:
+        """A name among the kept copies."""
+        self._slots += 1
+        return f"kept:{self.task_id}/{self._key(self._slots)}.{what}".encode("ascii")
+
+    def _key(self, count: int) -> str:
+        return str(self.n) if count == 1 else f"{self.n}.{count}"
+
+    def can_hold(self, path: bytes) -> bool:
+        """True when the object at `path` can be renamed into holding."""
+        return self.ground.renameable(path, f"held:{self.task_id}/x".encode("ascii"))
+
+    # making
+
+    def create_file(
+        self, path: bytes, content: bytes | SecretText | Iterable[bytes], mode: int | None = None
+    ) -> tuple[Effect, ...]:
+        """A new file at `path`; mode None is 0666 less the umask."""
+        self.free(path)
+        temp = self.temporary(path)
+        chunks, keyed = self._chunks(content)
+        made = self.ground.write(temp, chunks, mode)
+        sha256 = self.ground.mark(temp, "file", keyed=True) if keyed else made.sha256
+        return (Move(temp, path, identity(made.stat), True, sha256),)
+
+    def create_folder(self, path: bytes, mode: int = 0o777) -> tuple[Effect, ...]:
+        """A new empty folder at `path`."""
+        self.free(path)
+        temp = self.temporary(path)
+        return (Move(temp, path, identity(self.ground.make_folder(temp, mode)), True, None, True),)
+
+    def create_link(self, path: bytes, target: bytes) -> tuple[Effect, ...]:
+        """A new symbolic link at `path`."""
+        self.free(path)
+        temp = self.temporary(path)
+        return (Move(temp, path, identity(self.ground.make_link(temp, target)), True),)
+
+    def create_copy(self, src: bytes, path: bytes) -> tuple[Effect, ...]:
+        """A verified copy of the object at `src` (a folder with all that is in it) at `path`."""
+        found = self.source(src)
+        self.free(path)
+        temp = self.temporary(path)
+        made = self.ground.copy(src, temp)
+        self._note_lost(path, made.not_kept)
+        mark = made.sha256 if found.kind == "file" else None
+        if found.kind == "folder":
+            mark = self.ground.mark(temp, "folder", listing=self.kept("tree"))
+        after = self.ground.look(temp)
+        assert after is not None
+        return (Move(temp, path, identity(after), True, mark),)
+
+    def move(self, src: bytes, dst: bytes) -> tuple[Effect, ...]:
+        """`src` gets the name `dst`; over file systems by a verified copy, and only then the source goes."""
+        found = self.source(src)
+        self.free(dst)
+        if self.ground.renameable(src, dst):
+            return (Move(src, dst, identity(found)),)
+        if found.kind not in ("folder", "link") and found.nlink > 1:
+            raise Conflict(
+                f"`{names.show(src)}` has {found.nlink} names; moving it to another file system would part them",
+                path=src,
+                verdict="blocked",
+                hint="copy it instead, or move it within its file system",
+            )
+        effects = self.create_copy(src, dst)
+        mark = self._mark(src, found)
+        return (*effects, Drop(src, identity(found), self.temporary(src), dst, mark))
+
+    def hold(self, path: bytes) -> tuple[Effect, ...]:
+        """The object at `path` goes into holding, or away with a verified copy kept."""
+        found = self.source(path)
+        if self.can_hold(path):
+            return (Move(path, self.slot(), identity(found)),)
+        copy = self.kept()
+        made = self.ground.copy(path, copy)
+        if made.not_kept:
+            raise StepFailed(
+                f"a copy of `{names.show(path)}` would lose {', '.join(made.not_kept)}, "
+                "and it cannot be held by rename on this file system",
+                hint="put the state folder on the same file system (DESKSHELL_HOME)",
+            )
+        return (Drop(path, identity(found), self.temporary(path), copy, self._mark(copy, found)),)
+
+    def replace_file(
+        self, path: bytes, content: bytes | SecretText | Iterable[bytes], mode: int | None = None
+    ) -> tuple[Effect, ...]:
+        """Another file at `path`, with the owner, mode, ACL and xattrs of the one that is there.
+
+        What was there is held (or kept), and put back by undo as the very object it was.
+        """
+        found = self.source(path)
+        if found.kind == "folder":
+            raise Conflict(f"`{names.show(path)}` is a folder", path=path, verdict="blocked")
+        if not self.can_hold(path):
+            return self.hold(path) + self._create_over(path, content, found, mode)
+        slot = self.slot()
+        stat, mark = self._stage(slot, path, content, found, mode)
+        return (Swap(slot, path, identity(stat), identity(found), mark),)
+
+    def replace_by(self, path: bytes, src: bytes) -> tuple[Effect, ...]:
+        """The object at `src` takes the name `path`; what is there is held first."""
+        return self.hold(path) + self._move_over(src, path)
+
+    def set_mode(self, path: bytes, mode: int) -> tuple[Effect, ...]:
+        """Permission bits of the object at `path` (not of a link)."""
+        found = self.source(path)
+        if found.kind == "link":
+            raise Conflict(f"`{names.show(path)}` is a link; its mode cannot be set", path=path, verdict="failed")
+        if found.kind != "folder" and found.nlink > 1:
+            raise Conflict(
+                f"`{names.show(path)}` has {found.nlink} names; another may lie outside the scope",
+                path=path,
+                verdict="blocked",
+            )
+        return (Mode(path, identity(found), found.mode, mode),)
+
+    # acting, for kinds that inherit `do` and `undo`
+
+    def act(self, effects: Iterable[Effect]) -> None:
+        """Act them out in order; the object as the last one left it is remembered in `left`."""
+        for effect in effects:
+            self.left = effect.act(self.ground)
+
+    def take_back(self, effects: Iterable[Effect]) -> None:
+        """Take back what is on disk of them, last first."""
+        for effect in reversed(tuple(effects)):
+            effect.take_back(self.ground)
+
+    left: Stat | None = None
+    not_kept: tuple[str, ...] = ()
+
+    # helpers
+
+    def _move_over(self, src: bytes, dst: bytes) -> tuple[Effect, ...]:
+        self._looks[dst] = None  # held by the effect before this one
+        return self.move(src, dst)
+
+    def _create_over(
+        self, path: bytes, content: bytes | SecretText | Iterable[bytes], like: Stat, mode: int | None
+    ) -> tuple[Effect, ...]:
+        temp = self.temporary(path)
+        stat, mark = self._stage(temp, path, content, like, mode)
+        return (Move(temp, path, identity(stat), True, mark),)
+
+    def _stage(
+        self,
+        at: bytes,
+        path: bytes,
+        content: bytes | SecretText | Iterable[bytes],
+        like: Stat,
+        mode: int | None,
+    ) -> tuple[Stat, str]:
+        chunks, keyed = self._chunks(content)
+        made = self.ground.write(at, chunks, 0o600)
+        fd, name = self.ground.at(at)
+        if like.kind == "file":
+            old_fd, old_name = self.ground.at(path)
+            kept = metadata.read_metadata_at(old_fd, old_name)
+            self._note_lost(path, tuple(metadata.apply_metadata(fd, name, kept, times=False)))
+        if mode is not None or like.kind != "file":
+            metadata.set_mode_at(fd, name, 0o644 if mode is None else mode)
+        stat = self.ground.look(at)
+        assert stat is not None
+        mark = self.ground.mark(at, "file", keyed=True) if keyed else made.sha256
+        return stat, mark
+
+    def _mark(self, path: bytes, found: Stat) -> str:
+        if found.kind == "folder":
+            return self.ground.mark(path, "folder", listing=self.kept("tree"))
+        return self.ground.mark(path, "file") if found.kind == "file" else ""
+
+    def _chunks(self, content: bytes | SecretText | Iterable[bytes]) -> tuple[Iterable[bytes], bool]:
+        if isinstance(content, bytes):
+            return (content,), False
+        if isinstance(content, SecretText):
+            return (content.reveal(self.secrets).encode("utf-8"),), content.has_secret
+        return content, False
+
+    def _note_lost(self, path: bytes, lost: tuple[str, ...]) -> None:
+        self.not_kept += tuple(f"{names.show(path)}: {each}" for each in lost)
+
+
+def _letters(count: int) -> str:
+    return chr(ord("a") + count - 1) if count <= 26 else f"z{count}"

@@ -1,0 +1,406 @@
+"""The four changes that everything is made of, each with its way back.
+
+    Move   `src` gets the name `dst`; creating is a move out of a temporary, deleting one into holding
+    Swap   the object at `path` and the one in `slot` (in holding) change places: replacing
+    Drop   `path` goes away where it cannot be held by rename; a verified `copy` is kept
+    Mode   permission bits of one object
+
+An effect is a value: it names objects by identity, never by name alone, and its JSON form is what
+the journal keeps before it happens. `act` does it once. `take_back` undoes whatever part of it is
+on disk, may run twice and after half an `act` (I9), and is what rollback and recovery use. The
+table of what each state on disk means is in `take_back` itself. `inverse` gives the effect that an
+undo task acts out later; an inverse is an effect like any other, so redo is the inverse of it.
+
+A path starting with `held:` or `kept:` lies in the state folder; see `ground.Ground`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+
+from deskshell.errors import Conflict
+from deskshell.files import identity as ids
+from deskshell.files import names
+from deskshell.files.identity import Identity, Stat, identity, same_content, same_object
+
+if TYPE_CHECKING:
+    from deskshell.kernel.ground import Ground
+    from deskshell.kernel.inverse import Inverter
+
+
+class Effect(Protocol):
+    """One change of one object."""
+
+    def act(self, ground: Ground) -> Stat | None:
+        """Do it; returns the object as it is now. Raises Conflict, and then nothing has changed."""
+
+    def take_back(self, ground: Ground) -> None:
+        """Undo what of it is on disk. Raises Conflict when somebody else's work is in the way."""
+
+    def inverse(self, inverter: Inverter) -> list[Effect]:
+        """What takes it back later, as effects of a new task. Raises Conflict with the verdict."""
+
+    def paths(self) -> tuple[bytes, ...]:
+        """Paths in the user's tree that it changes."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The journal form."""
+
+
+class Move(NamedTuple):
+    """Rename `src` to `dst`, never over anything.
+
+    `made` says that the object was created by this step (`src` is a temporary): its inverse puts it
+    into holding. `sha256` (a mark of `ground.Ground.mark`) is checked before the object is moved
+    again: for what was written or copied, and for what is known of a held object. `empty` demands
+    that the object is an empty folder when it is moved, and on the way back.
+    """
+
+    src: bytes
+    dst: bytes
+    id: Identity
+    made: bool = False
+    sha256: str | None = None
+    empty: bool = False
+
+    def act(self, ground: Ground) -> Stat | None:
+        here = ground.look(self.src)
+        if here is None or not same_content(here, self.id):
+            _differs(self.src, here, self.id)
+        if self.empty:
+            _refuse_full(ground, self.src)
+        try:
+            ground.rename(self.src, self.dst)
+        except FileExistsError:
+            _taken(self.dst)
+        after = ground.look(self.dst)
+        if after is None or not same_object(after, self.id):
+            _give_back(ground, self.dst, self.src)
+            _differs(self.src, after, self.id)
+        if self.empty and not ground.is_empty(self.dst):
+            _give_back(ground, self.dst, self.src)
+            _refuse_full(ground, self.src)
+        return after
+
+    def take_back(self, ground: Ground) -> None:
+        before, after = ground.look(self.src), ground.look(self.dst)
+        at_src = before is not None and same_object(before, self.id)
+        at_dst = after is not None and same_object(after, self.id)
+        if at_src and at_dst:  # one object, two names: a power cut between two folders (btrfs)
+            ground.drop_name(self.dst)
+        elif at_src:  # never happened, or taken back already
+            if self.made:
+                ground.remove(self.src)
+        elif at_dst:
+            self._return(ground, before)
+        elif self.made and after is None:  # the temporary never got as far as the disk, or is gone again
+            return
+        elif before is None and after is None:
+            raise Conflict(
+                f"`{names.show(self.dst)}` is gone: neither the old nor the new name leads to it",
+                path=self.dst,
+                verdict="failed",
+            )
+        else:
+            _differs(self.dst, after, self.id)
+
+    def _return(self, ground: Ground, before: Stat | None) -> None:
+        if before is not None:
+            _taken(self.src)
+        if self.made:
+            ground.verify(self.dst, self.sha256)
+        if self.made and self.empty:
+            _refuse_full(ground, self.dst)
+        try:
+            ground.rename(self.dst, self.src)
+        except FileExistsError:
+            _taken(self.src)
+        ours = _is(ground.look(self.src), self.id)
+        if not ours or (self.made and self.empty and not ground.is_empty(self.src)):
+            _give_back(ground, self.src, self.dst)
+            _differs(self.dst, ground.look(self.dst), self.id)
+        if self.made:
+            ground.remove(self.src)
+
+    def inverse(self, inverter: Inverter) -> list[Effect]:
+        here = inverter.own(self.dst, self.id)
+        inverter.verify(self.dst, self.sha256, here)
+        if self.empty:
+            inverter.need_empty(self.dst)
+        if self.made:
+            return inverter.put_away(self.dst, here, self.sha256, empty=self.empty)
+        sha256 = inverter.still(self.sha256)
+        return [
+            *inverter.clear(self.src),
+            Move(self.dst, self.src, identity(here), False, sha256, self.empty and not inverter.force),
+        ]
+
+    def paths(self) -> tuple[bytes, ...]:
+        return tuple(path for path in (self.src, self.dst) if path[:1] == b"/")
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"op": "move"}
+        put_path(data, "from", self.src)
+        put_path(data, "to", self.dst)
+        data["id"] = ids.to_json(self.id)
+        if self.made:
+            data["made"] = True
+        if self.sha256:
+            data["sha256"] = self.sha256
+        if self.empty:
+            data["empty"] = True
+        return data
+
+
+class Swap(NamedTuple):
+    """Exchange the object at `path` (`old`) with the one staged in `slot` (`new`)."""
+
+    slot: bytes
+    path: bytes
+    new: Identity
+    old: Identity
+    sha256: str | None = None
+    old_sha256: str | None = None
+
+    def act(self, ground: Ground) -> Stat | None:
+        here = ground.look(self.path)
+        if here is None or not same_content(here, self.old):
+            _differs(self.path, here, self.old)
+        ground.exchange(self.slot, self.path)
+        if not _is(ground.look(self.slot), self.old):
+            ground.exchange(self.slot, self.path)
+            _differs(self.path, ground.look(self.path), self.old)
+        return ground.look(self.path)
+
+    def take_back(self, ground: Ground) -> None:
+        ground.settle_exchange(self.slot, self.path, self.old, self.new)
+        here, held = ground.look(self.path), ground.look(self.slot)
+        if here is not None and same_object(here, self.old):
+            return
+        if here is None or not same_object(here, self.new):
+            _differs(self.path, here, self.new)
+        if held is None or not same_object(held, self.old):
+            raise Conflict(
+                f"what stood at `{names.show(self.path)}` is no longer held", path=self.path, verdict="damaged"
+            )
+        ground.verify(self.path, self.sha256)
+        ground.exchange(self.slot, self.path)
+        if not _is(ground.look(self.slot), self.new):
+            ground.exchange(self.slot, self.path)
+            _differs(self.path, ground.look(self.path), self.new)
+
+    def inverse(self, inverter: Inverter) -> list[Effect]:
+        held = inverter.held(self.slot, self.old, self.path)
+        here = inverter.own(self.path, self.new, force=True)
+        inverter.verify(self.path, self.sha256, here)
+        inverter.verify(self.slot, self.old_sha256, held)
+        return [
+            Swap(self.slot, self.path, identity(held), identity(here), self.old_sha256, inverter.still(self.sha256))
+        ]
+
+    def paths(self) -> tuple[bytes, ...]:
+        return (self.path,)
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"op": "swap"}
+        put_path(data, "slot", self.slot)
+        put_path(data, "path", self.path)
+        data["new"] = ids.to_json(self.new)
+        data["old"] = ids.to_json(self.old)
+        if self.sha256:
+            data["sha256"] = self.sha256
+        if self.old_sha256:
+            data["oldSha256"] = self.old_sha256
+        return data
+
+
+class Drop(NamedTuple):
+    """Remove `path` where holding cannot be reached by rename; `copy` (verified) stays.
+
+    It is renamed to `aside` first and compared again, so that what goes is what was copied.
+    """
+
+    path: bytes
+    id: Identity
+    aside: bytes
+    copy: bytes
+    sha256: str
+
+    def act(self, ground: Ground) -> Stat | None:
+        here = ground.look(self.path)
+        if here is None or not same_content(here, self.id):
+            _differs(self.path, here, self.id)
+        ground.rename(self.path, self.aside)
+        moved = ground.look(self.aside)
+        if moved is None or not same_content(moved, self.id):
+            _give_back(ground, self.aside, self.path)
+            _differs(self.path, moved, self.id)
+        ground.sync()  # the copy's name is durable before the last name of the original goes (I2)
+        ground.remove(self.aside)
+        return None
+
+    def take_back(self, ground: Ground) -> None:
+        here, aside = ground.look(self.path), ground.look(self.aside)
+        if here is not None and same_object(here, self.id):
+            return
+        if here is not None:
+            if aside is None and ground.is_copy(self.path, self.copy, self.sha256):
+                return  # an earlier recovery had put it back already
+            _taken(self.path)
+        if aside is not None and same_object(aside, self.id) and ground.is_whole(self.aside, self.sha256):
+            ground.rename(self.aside, self.path)
+            return
+        if aside is not None:  # our own name: half removed, or a copy that a crash cut short
+            ground.remove(self.aside)
+        ground.copy(self.copy, self.aside, self.sha256)
+        ground.rename(self.aside, self.path)
+
+    def inverse(self, inverter: Inverter) -> list[Effect]:
+        clear = inverter.clear(self.path)
+        return [*clear, inverter.bring_back(self.copy, self.path, self.sha256)]
+
+    def paths(self) -> tuple[bytes, ...]:
+        return (self.path,)
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"op": "drop"}
+        put_path(data, "path", self.path)
+        put_path(data, "aside", self.aside)
+        put_path(data, "copy", self.copy)
+        data["id"] = ids.to_json(self.id)
+        data["sha256"] = self.sha256
+        return data
+
+
+class Mode(NamedTuple):
+    """Permission bits of the object at `path`: `before` → `after` (ints, 0o7777)."""
+
+    path: bytes
+    id: Identity
+    before: int
+    after: int
+
+    def act(self, ground: Ground) -> Stat | None:
+        here = ground.look(self.path)
+        if here is None or not same_object(here, self.id) or here.mode != self.before:
+            _differs(self.path, here, self.id)
+        ground.set_mode(self.path, self.after, self.id)
+        return ground.look(self.path)
+
+    def take_back(self, ground: Ground) -> None:
+        here = ground.look(self.path)
+        if here is None or not same_object(here, self.id):
+            _differs(self.path, here, self.id)
+        if here.mode == self.before:
+            return
+        if here.mode != self.after:
+            _mode_differs(self.path, here.mode, self.after)
+        ground.set_mode(self.path, self.before, self.id)
+
+    def inverse(self, inverter: Inverter) -> list[Effect]:
+        here = inverter.own(self.path, self.id)
+        if here.mode != self.after and not inverter.force:
+            _mode_differs(self.path, here.mode, self.after)
+        return [Mode(self.path, identity(here), here.mode, self.before)]
+
+    def paths(self) -> tuple[bytes, ...]:
+        return (self.path,)
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"op": "mode"}
+        put_path(data, "path", self.path)
+        data["id"] = ids.to_json(self.id)
+        data["before"], data["after"] = f"{self.before:04o}", f"{self.after:04o}"
+        return data
+
+
+def from_json(data: Mapping[str, Any]) -> Effect:
+    """Read an effect from its journal form. Raises KeyError or ValueError on anything else."""
+    op = data["op"]
+    if op == "move":
+        return Move(
+            get_path(data, "from"),
+            get_path(data, "to"),
+            ids.from_json(data["id"]),
+            data.get("made", False),
+            data.get("sha256"),
+            data.get("empty", False),
+        )
+    if op == "swap":
+        return Swap(
+            get_path(data, "slot"),
+            get_path(data, "path"),
+            ids.from_json(data["new"]),
+            ids.from_json(data["old"]),
+            data.get("sha256"),
+            data.get("oldSha256"),
+        )
+    if op == "drop":
+        return Drop(
+            get_path(data, "path"),
+            ids.from_json(data["id"]),
+            get_path(data, "aside"),
+            get_path(data, "copy"),
+            data["sha256"],
+        )
+    if op == "mode":
+        return Mode(
+            get_path(data, "path"), ids.from_json(data["id"]), int(data["before"], 8), int(data["after"], 8)
+        )
+    raise ValueError(f"unknown effect `{op}`")
+
+
+def put_path(data: dict[str, Any], key: str, path: bytes) -> None:
+    """Write `path` under `key`; one that is not UTF-8 also as base64 under `keyBytes`, which counts."""
+    text, b64 = names.plain(path)
+    data[key] = text
+    if b64 is not None:
+        data[key + "Bytes"] = b64
+
+
+def get_path(data: Mapping[str, Any], key: str) -> bytes:
+    """Read a path written by `put_path`."""
+    return names.from_json(data[key], data.get(key + "Bytes"))
+
+
+def _is(stat: Stat | None, wanted: Identity) -> bool:
+    return stat is not None and same_object(stat, wanted)
+
+
+def _give_back(ground: Ground, src: bytes, dst: bytes) -> None:
+    """Put a stranger's object back under its name; if even that name is taken, leave it and say so."""
+    try:
+        ground.rename(src, dst)
+    except OSError as exc:
+        raise Conflict(
+            f"`{names.show(dst)}` was changed by another program while it was moved; "
+            f"what stood there is now `{names.show(src)}`",
+            path=src,
+            verdict="failed",
+        ) from exc
+
+
+def _differs(path: bytes, here: Stat | None, wanted: Identity) -> NoReturn:
+    if here is None:
+        what = "is gone"
+    elif not same_object(here, wanted):
+        what = f"is another {here.kind} now"
+    else:
+        what = "was changed"
+    raise Conflict(f"`{names.show(path)}` {what} (by another program)", path=path)
+
+
+def _taken(path: bytes) -> NoReturn:
+    raise Conflict(f"`{names.show(path)}` is taken by something else", path=path, verdict="blocked")
+
+
+def _mode_differs(path: bytes, mode: int, wanted: int) -> NoReturn:
+    raise Conflict(f"mode of `{names.show(path)}` is {mode:04o}, not {wanted:04o} as left", path=path)
+
+
+def _refuse_full(ground: Ground, path: bytes) -> None:
+    inside = ground.first_names(path, 3)
+    if inside:
+        shown = ", ".join(f"`{names.show(path + b'/' + name)}`" for name in inside)
+        raise Conflict(f"folder `{names.show(path)}` is not empty: {shown}", path=path, verdict="blocked")

@@ -1,0 +1,393 @@
+"""The ground that effects act on: the user's folders within the granted scopes, and holding.
+
+Paths are bytes. An absolute one lies in the user's tree and is opened through `Places`, inside the
+task's roots only (I10). `held:<task>/<name>` and `kept:<task>/<name>` lie in the state folder, so a
+record stays true when that folder is moved as a whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import hmac
+import os
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from deskshell.errors import Conflict, StepFailed
+from deskshell.files import copying, metadata, moving, names, tree
+from deskshell.files.identity import Identity, Stat, same_object, stat_at
+from deskshell.files.scope import Places
+
+MANY_FOLDERS = 32  # above it one syncfs costs less than an fsync a folder (`kernel.md`, section 3)
+_MISSING = (errno.ENOENT, errno.ENOTDIR)
+
+
+class Stop(Protocol):
+    """Asked between steps and every few MiB of a copy; raises Interrupted when a signal came."""
+
+    def __call__(self) -> None: ...
+
+
+class Ground:
+    """Named objects of one task: looking, renaming, comparing, and knowing what to sync.
+
+    `held` and `kept` are the state folder's two stores; `key` marks content that came from a secret.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        *,
+        held: bytes,
+        kept: bytes,
+        key: bytes = b"",
+        tick: Callable[[int], None] | None = None,
+    ) -> None:
+        self._places = places
+        self._stores = {b"held": held, b"kept": kept}
+        self._key = key
+        self._tick = tick
+        self._store_fds: dict[bytes, int] = {}
+        self._renameable: dict[tuple[bytes, bytes], bool] = {}
+        self._dirty: dict[bytes, None] = {}
+        self._staged: dict[bytes, None] = {}
+
+    # names
+
+    def at(self, path: bytes) -> tuple[int, bytes]:
+        """Open folder and last name for `path`. Raises ScopeError, Conflict, FileNotFoundError."""
+        if path[:1] == b"/":
+            return self._places.at(path)
+        return self._in_store(path)
+
+    def _in_store(self, path: bytes) -> tuple[int, bytes]:
+        folder, _, name = path.rpartition(b"/")
+        fd = self._store_fds.get(folder)
+        if fd is None:
+            store, _, task = folder.partition(b":")
+            base = self._stores[store]
+            if not task or b"/" in task or task.startswith(b"."):
+                raise Conflict(f"`{names.show(path)}` is no name in the state folder", path=path, verdict="damaged")
+            where = base + b"/" + task
+            try:
+                fd = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except FileNotFoundError:
+                os.makedirs(where, mode=0o700)
+                for above in (base, os.path.dirname(base)):
+                    _fsync_folder(above)
+                fd = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self._store_fds[folder] = fd
+        return fd, name
+
+    def look(self, path: bytes) -> Stat | None:
+        """What stands at `path` now (a link is the link), or None."""
+        try:
+            fd, name = self.at(path)
+        except OSError as exc:
+            if exc.errno in _MISSING:
+                return None
+            raise
+        return stat_at(fd, name)
+
+    def renameable(self, src: bytes, dst: bytes) -> bool:
+        """True when an object can be renamed between the two parents; cached by parents.
+
+        A parent that is not there yet counts as lying where its deepest existing ancestor lies.
+        """
+        pair = (src.rpartition(b"/")[0], dst.rpartition(b"/")[0])
+        known = self._renameable.get(pair)
+        if known is None:
+            known = moving.renameable(self._nearest(src), self._nearest(dst))
+            self._renameable[pair] = known
+        return known
+
+    def _nearest(self, path: bytes) -> int:
+        while True:
+            try:
+                return self.at(path)[0]
+            except OSError as exc:
+                above = path.rpartition(b"/")[0]
+                if exc.errno not in _MISSING or not above:
+                    raise
+                path = above
+
+    # changing
+
+    def rename(self, src: bytes, dst: bytes) -> None:
+        """Rename, never over anything: FileExistsError when `dst` is taken."""
+        src_fd, src_name = self._ready(src)
+        dst_fd, dst_name = self._ready(dst)
+        try:
+            moving.rename(src_fd, src_name, dst_fd, dst_name)
+        except OSError as exc:
+            if exc.errno == errno.EXDEV:
+                raise StepFailed(
+                    f"`{names.show(src)}` cannot be renamed to `{names.show(dst)}`: another file system"
+                ) from exc
+            raise
+        self._dirty[dst.rpartition(b"/")[0]] = None  # the destination is synced before the source
+        self._dirty[src.rpartition(b"/")[0]] = None
+
+    def exchange(self, one: bytes, two: bytes) -> None:
+        """Let two objects change places; by three renames where the file system has no exchange."""
+        one_fd, one_name = self._ready(one)
+        two_fd, two_name = self._ready(two)
+        self._dirty[two.rpartition(b"/")[0]] = None
+        self._dirty[one.rpartition(b"/")[0]] = None
+        if moving.can_exchange(two_fd):
+            moving.exchange(one_fd, one_name, two_fd, two_name)
+            return
+        out = one_name + b".out"
+        moving.rename(two_fd, two_name, one_fd, out)
+        moving.rename(one_fd, one_name, two_fd, two_name)
+        moving.rename(one_fd, out, one_fd, one_name)
+
+    def settle_exchange(self, slot: bytes, path: bytes, old: Identity, new: Identity) -> None:
+        """Finish or take back an exchange by three renames that a crash cut short."""
+        aside = slot + b".out"
+        out = self.look(aside)
+        if out is None or not same_object(out, old):
+            return
+        here = self.look(path)
+        if here is None:
+            self.rename(aside, path)
+        elif same_object(here, new) and self.look(slot) is None:
+            self.rename(aside, slot)
+
+    def _ready(self, path: bytes) -> tuple[int, bytes]:
+        """`at`, for acting: the folder's path must still lead to the folder that is open."""
+        if path[:1] == b"/":
+            self._places.recheck(path)
+        return self.at(path)
+
+    def drop_name(self, path: bytes) -> None:
+        """Remove one of two names of the same object (never its last)."""
+        fd, name = self._ready(path)
+        found = stat_at(fd, name)
+        if found is None or found.kind == "folder" or found.nlink < 2:
+            raise Conflict(f"`{names.show(path)}` is the only name of this object", path=path, verdict="failed")
+        os.unlink(name, dir_fd=fd)
+        self._dirty[path.rpartition(b"/")[0]] = None
+
+    def remove(self, path: bytes) -> None:
+        """Remove an object of our own making: a temporary, a verified leftover, a kept copy."""
+        fd, name = self._ready(path)
+        copying.remove_object(fd, name)
+        self._dirty[path.rpartition(b"/")[0]] = None
+
+    def set_mode(self, path: bytes, mode: int, wanted: Identity) -> None:
+        """Set permission bits of the very object `wanted`; its metadata is synced with the batch."""
+        fd, name = self._ready(path)
+        found = stat_at(fd, name)
+        if found is None or not same_object(found, wanted):
+            raise Conflict(f"`{names.show(path)}` is another object now", path=path)
+        if found.nlink > 1 and found.kind != "folder":
+            raise Conflict(
+                f"`{names.show(path)}` has {found.nlink} names; another may lie outside the scope",
+                path=path,
+                verdict="blocked",
+            )
+        metadata.set_mode_at(fd, name, mode)
+        self._staged[path] = None
+
+    # comparing
+
+    def mark(self, path: bytes, kind: str, *, keyed: bool = False, listing: bytes = b"") -> str:
+        """The mark of what stands at `path`: sha256 hex of a file; `k:` + keyed hash when it holds a
+        secret; `t:` + digest of a folder's listing, kept at `listing` so that changes can be named.
+        """
+        fd, name = self.at(path)
+        if kind == "folder":
+            entries = list(tree.walk(fd, name, hashes=True, tick=self._tick))
+            found = "t:" + tree.digest(entries)
+            if listing:
+                self.write(listing, [tree.dump(entries)])
+                found += "@" + listing.decode("ascii")
+            return found
+        if keyed:
+            return "k:" + hmac.new(self._key, bytes.fromhex(self.hash(path)), hashlib.sha256).hexdigest()
+        return self.hash(path)
+
+    def hash(self, path: bytes) -> str:
+        """Sha256 (hex) of the regular file at `path`."""
+        fd, name = self.at(path)
+        return copying.hash_file(fd, name, self._tick)
+
+    def verify(self, path: bytes, wanted: str | None) -> None:
+        """Raise Conflict, naming what differs, when `path` no longer has the mark `wanted`."""
+        if not wanted:
+            return
+        differing = self.differences(path, wanted)
+        if differing:
+            shown = ", ".join(f"`{names.show(each)}` ({how})" for each, how in differing[:5])
+            more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
+            raise Conflict(f"content changed since: {shown}{more}", path=differing[0][0])
+
+    def differences(self, path: bytes, wanted: str) -> list[tuple[bytes, str]]:
+        """Paths that differ from the mark `wanted`, with how; empty when nothing does."""
+        found = self.look(path)
+        if found is None:
+            return [(path, "gone")]
+        if not wanted.startswith("t:"):
+            if found.kind != "file":
+                return [(path, f"a {found.kind} now")]
+            keyed = wanted.startswith("k:")
+            return [] if self.mark(path, "file", keyed=keyed) == wanted else [(path, "content")]
+        if found.kind != "folder":
+            return [(path, f"a {found.kind} now")]
+        digest, _, listing = wanted[2:].partition("@")
+        fd, name = self.at(path)
+        entries = list(tree.walk(fd, name, hashes=True, tick=self._tick))
+        if tree.digest(entries) == digest:
+            return []
+        old = self.read(listing.encode("ascii")) if listing else None
+        if old is None:
+            return [(path, "content")]
+        changed = tree.differences(tree.load(old), entries)
+        return [(path + b"/" + inner if inner else path, how) for inner, how in changed] or [(path, "content")]
+
+    def is_whole(self, path: bytes, wanted: str) -> bool:
+        """True when `path` has the mark `wanted` (see `mark`)."""
+        return not self.differences(path, wanted)
+
+    def is_copy(self, path: bytes, copy: bytes, wanted: str) -> bool:
+        """True when `path` has the mark `wanted` of the kept `copy`."""
+        return self.look(copy) is not None and self.is_whole(path, wanted)
+
+    def is_empty(self, path: bytes) -> bool:
+        """True for a folder without entries."""
+        return not self.first_names(path, 1)
+
+    def first_names(self, path: bytes, count: int) -> list[bytes]:
+        """Up to `count` names in the folder at `path`, in no order; none when it is no folder."""
+        fd, name = self.at(path)
+        try:
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+        except NotADirectoryError:
+            return []
+        try:
+            with os.scandir(inner) as found:
+                return [os.fsencode(each.name) for each, _ in zip(found, range(count), strict=False)]
+        finally:
+            os.close(inner)
+
+    # staging
+
+    def write(self, path: bytes, chunks: Iterable[bytes], mode: int | None = 0o600) -> copying.Copied:
+        """Make a new file; it is synced with the other staged objects by `sync_staged`."""
+        fd, name = self.at(path)
+        made = copying.write_file(fd, name, chunks, mode=mode, sync=False)
+        self._staged[path] = None
+        return made
+
+    def make_folder(self, path: bytes, mode: int = 0o777) -> Stat:
+        """Make a new folder (the umask applies)."""
+        fd, name = self.at(path)
+        os.mkdir(name, mode, dir_fd=fd)
+        return self._made(path, fd, name)
+
+    def make_link(self, path: bytes, target: bytes) -> Stat:
+        """Make a new symbolic link."""
+        fd, name = self.at(path)
+        os.symlink(target, name, dir_fd=fd)
+        return self._made(path, fd, name)
+
+    def _made(self, path: bytes, fd: int, name: bytes) -> Stat:
+        self._dirty[path.rpartition(b"/")[0]] = None
+        found = stat_at(fd, name)
+        if found is None:
+            raise Conflict(f"`{names.show(path)}` vanished right after it was made", path=path)
+        return found
+
+    def copy(self, src: bytes, dst: bytes, wanted: str = "") -> copying.Copied:
+        """A verified, synced copy with all metadata; `wanted` is the mark that it must have."""
+        if wanted:
+            self.verify(src, wanted)
+        src_fd, src_name = self.at(src)
+        dst_fd, dst_name = self.at(dst)
+        made = copying.copy_object(src_fd, src_name, dst_fd, dst_name, tick=self._tick)
+        self._dirty[dst.rpartition(b"/")[0]] = None
+        return made
+
+    def read(self, path: bytes) -> bytes | None:
+        """The whole content of a file, None when there is none."""
+        if self.look(path) is None:
+            return None
+        fd, name = self.at(path)
+        return copying.read_file(fd, name)
+
+    # syncing
+
+    def sync_staged(self) -> None:
+        """Make staged content durable: an fsync each for a few, one syncfs a file system for many."""
+        self._sync_objects()
+        self.sync()
+
+    def _sync_objects(self) -> None:
+        staged, self._staged = self._staged, {}
+        if len(staged) > MANY_FOLDERS:
+            self._sync_filesystems(path.rpartition(b"/")[0] for path in staged)
+            return
+        for path in staged:
+            fd, name = self.at(path)
+            try:
+                inner = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+            except OSError:  # not readable by us: its file system as a whole
+                moving.sync_filesystem(fd)
+                continue
+            try:
+                moving.sync_file(inner)
+            finally:
+                os.close(inner)
+
+    def sync(self) -> None:
+        """Make renames durable. EIO, ENOSPC, EDQUOT are failures; "not supported" is syncfs."""
+        if self._staged:
+            self._sync_objects()
+        dirty, self._dirty = self._dirty, {}
+        if len(dirty) > MANY_FOLDERS:
+            self._sync_filesystems(dirty)
+            return
+        for folder in dirty:
+            try:
+                fd = self.at(folder + b"/.")[0]
+            except OSError as exc:
+                if exc.errno in _MISSING:  # made and taken back, or moved on: its parent is dirty too
+                    continue
+                raise
+            if not moving.sync_folder(fd):
+                moving.sync_filesystem(fd)
+
+    def _sync_filesystems(self, folders: Iterable[bytes]) -> None:
+        done: set[int] = set()
+        for folder in folders:
+            try:
+                fd = self.at(folder + b"/.")[0]
+            except OSError as exc:
+                if exc.errno in _MISSING:
+                    continue
+                raise
+            dev = os.fstat(fd).st_dev
+            if dev not in done:
+                done.add(dev)
+                moving.sync_filesystem(fd)
+
+    def touched(self) -> tuple[bytes, ...]:
+        """Folders changed since the last sync."""
+        return tuple(self._dirty)
+
+    def close(self) -> None:
+        """Close what was opened in the state folder; `Places` belongs to the caller."""
+        for fd in self._store_fds.values():
+            os.close(fd)
+        self._store_fds.clear()
+
+
+def _fsync_folder(path: bytes) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        moving.sync_folder(fd)
+    finally:
+        os.close(fd)
+

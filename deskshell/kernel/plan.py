@@ -1,0 +1,104 @@
+"""A plan is a frozen value: a dry run prints it, apply runs that same value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from deskshell.files.identity import Identity
+from deskshell.kernel.action import Action, Reversibility
+from deskshell.kernel.capability import Checker, Grant, Need
+
+if TYPE_CHECKING:
+    from deskshell.kernel.assertion import Assertion
+
+
+@dataclass(slots=True)
+class Step:
+    """One entry of a plan.
+
+    `n` counts from 0 in plan order; folders that a step needs and that nobody asked for are steps
+    too, numbered -1, -2, …, and are not counted or shown (`implied`). `seen` is what the planner
+    found on disk for this step: path and identity, None for a path that was free.
+    """
+
+    n: int
+    action_id: str
+    action: Action
+    irreversible: bool = False
+    undo_none: bool = False
+    compensation: Action | None = None
+    asserts: tuple[Assertion, ...] = ()
+    seen: tuple[tuple[bytes, Identity | None], ...] = ()
+
+    @property
+    def implied(self) -> bool:
+        """A folder made because a later step needs it."""
+        return self.n < 0
+
+    @property
+    def reversible(self) -> bool:
+        """False for what `irreversible = true`, a missing undo, or the kind itself makes final."""
+        if self.irreversible or self.undo_none:
+            return False
+        return self.compensated or self.action.reversibility is Reversibility.EXACT
+
+    @property
+    def compensated(self) -> bool:
+        """Undone only by a counter-action: still asks for the irreversible consent."""
+        return self.compensation is not None and not self.irreversible
+
+    def needs(self) -> Iterator[Need]:
+        """The needs of the action and of its compensation."""
+        yield from self.action.needs()
+        if self.compensation is not None and not self.irreversible:
+            yield from self.compensation.needs()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a plan comes from; goes into the task's `begin` line.
+
+    `params` hold no secret values (a secret is `{"secret": name}`), `found` is the manifest's path,
+    `refs` is a free map of identifiers from outside, `front` the front end (`cli`, `mcp`, …).
+    """
+
+    skill: str
+    version: str = ""
+    found: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    refs: Mapping[str, str] = field(default_factory=dict)
+    front: str = "cli"
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in order, with what they need and where they come from.
+
+    `folders` are the implied ones, each with the number of the step it is made before; `notes` are
+    facts for the reader of a preview (files skipped, and why).
+    """
+
+    origin: Origin
+    steps: tuple[Step, ...]
+    declared: tuple[Grant, ...]
+    folders: tuple[tuple[int, Step], ...] = ()
+    notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+    def ordered(self) -> Iterator[Step]:
+        """All steps in the order of running: implied folders right before the first that needs them."""
+        before: dict[int, list[Step]] = {}
+        for n, folder in self.folders:
+            before.setdefault(n, []).append(folder)
+        for step in self.steps:
+            yield from before.get(step.n, ())
+            yield step
+
+    def check(self, granted: Iterable[Grant]) -> None:
+        """Refuse the plan whole when a step needs what was not granted (CapabilityError, ScopeError)."""
+        checker = Checker(self.declared, granted)
+        for step in (*(folder for _, folder in self.folders), *self.steps):
+            checker.check(step.action_id, step.needs())

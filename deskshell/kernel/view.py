@@ -1,0 +1,260 @@
+"""The tree as the steps planned so far will leave it: disk below, planned changes above.
+
+The planner reads the tree only through a `View`, so that selectors see what earlier steps will have
+done, and chains, swaps and colliding targets are found before anything happens. The view also
+remembers what it saw on disk for each step (`take_seen`): the state a plan was made for (I8).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple, NoReturn
+
+from deskshell.errors import PlanConflict
+from deskshell.files import names
+from deskshell.files.identity import Identity, Stat, identity, stat_path
+
+
+class Node(NamedTuple):
+    """One object in the view.
+
+    `origin` is the path at which its bytes can be read from disk now, None for what a step will
+    make; `by` is the step that put it here, None for what stands on disk.
+    """
+
+    kind: str
+    size: int
+    mtime_ns: int
+    origin: bytes | None
+    stat: Stat | None
+    by: str | None = None
+
+
+class View:
+    """A folder tree as planned. Paths are absolute bytes whose parents are resolved."""
+
+    def __init__(self) -> None:
+        self._over: dict[bytes, dict[bytes, Node | None]] = {}  # parent → name → node (None: gone)
+        self._folders_made: list[tuple[bytes, bool]] = []
+        self._early: set[bytes] = set()
+        self._disk: dict[bytes, bool] = {}
+        self._seen: dict[bytes, Identity | None] = {}
+        self._removed_by: dict[bytes, str] = {}
+
+    # looking
+
+    def look(self, path: bytes) -> Node | None:
+        """The object at `path` (a link is the link), or None."""
+        parent, _, name = path.rpartition(b"/")
+        over = self._over.get(parent)
+        if over is not None and name in over:
+            return over[name]
+        if not self._over:
+            return self._from_disk(path, path)
+        origin = self.origin_of(parent)
+        return None if origin is None else self._from_disk(path, origin + b"/" + name)
+
+    def exists(self, path: bytes) -> bool:
+        """True when anything, a dangling link included, has this name."""
+        return self.look(path) is not None
+
+    def is_folder(self, path: bytes) -> bool:
+        """True for a folder (not for a link to one)."""
+        node = self.look(path)
+        return node is not None and node.kind == "folder"
+
+    def origin_of(self, folder: bytes) -> bytes | None:
+        """Where the entries of `folder` stand on disk now; None when it is not on disk yet, or gone."""
+        if not folder:
+            return b""
+        parent, _, name = folder.rpartition(b"/")
+        over = self._over.get(parent)
+        if over is not None and name in over:
+            node = over[name]
+            return node.origin if node is not None and node.kind == "folder" else None
+        above = self.origin_of(parent)
+        return None if above is None else above + b"/" + name
+
+    def scan(self, folder: bytes) -> Iterator[tuple[bytes, Node]]:
+        """Names and objects directly in `folder`, in byte order of names; nothing when it is missing.
+
+        Raises OSError (EACCES) when the folder cannot be read.
+        """
+        over = self._over.get(folder, {})
+        origin = self.origin_of(folder)
+        found = [name for name, node in over.items() if node is not None]
+        if origin is not None:
+            try:
+                found += [name for name in os.listdir(origin or b"/") if name not in over]
+            except (FileNotFoundError, NotADirectoryError):
+                pass
+        for name in sorted(found):
+            node = over.get(name)
+            if node is None:
+                assert origin is not None
+                node = self._from_disk(None, origin + b"/" + name)
+            if node is not None:
+                yield name, node
+
+    def _from_disk(self, path: bytes | None, origin: bytes) -> Node | None:
+        found = stat_path(origin)
+        if path is not None:
+            self._seen.setdefault(path, None if found is None else identity(found))
+        if found is None:
+            return None
+        return Node(found.kind, found.size, found.mtime_ns, origin, found)
+
+    def take_seen(self) -> tuple[tuple[bytes, Identity | None], ...]:
+        """What was looked at on disk since the last call: the state that a step is planned for."""
+        seen, self._seen = self._seen, {}
+        return tuple(seen.items())
+
+    # changing
+
+    def create(self, path: bytes, kind: str, step: str, *, size: int = 0, origin: bytes | None = None) -> None:
+        """A new object at `path`; its parents are made when missing. Raises PlanConflict when taken.
+
+        `origin` names where its bytes can be read (a copy's source).
+        """
+        taken = self.look(path)
+        if taken is not None:
+            self._taken(path, taken, step)
+        self.need_parent(path, step)
+        self._put(path, Node(kind, size, 0, origin, None, step))
+
+    def replace(self, path: bytes, kind: str, step: str, *, size: int = 0) -> None:
+        """Another object at `path`, where there may be one already (not a folder)."""
+        taken = self.look(path)
+        if taken is not None and taken.kind == "folder":
+            self._taken(path, taken, step)
+        self.need_parent(path, step)
+        self._put(path, Node(kind, size, 0, None, None, step))
+
+    def move(self, src: bytes, dst: bytes, step: str) -> None:
+        """`src` gets the name `dst`. Raises PlanConflict (source missing, target taken or inside)."""
+        node = self.look(src)
+        if node is None:
+            self._missing(src, step)
+        taken = self.look(dst)
+        if taken is not None:
+            self._taken(dst, taken, step)
+        self.refuse_inside(src, dst, node, step)
+        self.need_parent(dst, step)
+        self._put(src, None)
+        self._removed_by[src] = step
+        self._put(dst, node._replace(by=step))
+        if node.kind == "folder":
+            self._rekey(src, dst)
+
+    def remove(self, path: bytes, step: str) -> Node:
+        """`path` goes away; returns what it was. Raises PlanConflict when there is nothing."""
+        node = self.look(path)
+        if node is None:
+            self._missing(path, step)
+        self._put(path, None)
+        self._removed_by[path] = step
+        if node.kind == "folder":
+            self._drop_below(path)
+        return node
+
+    def change(self, path: bytes, step: str) -> Node:
+        """`path` stays and changes in itself (mode, content); returns it. Raises PlanConflict."""
+        node = self.look(path)
+        if node is None:
+            self._missing(path, step)
+        self._put(path, node._replace(by=step))
+        return node
+
+    def source(self, path: bytes, step: str) -> Node:
+        """The object that `step` reads at `path`. Raises PlanConflict when there is none."""
+        node = self.look(path)
+        if node is None:
+            self._missing(path, step)
+        return node
+
+    def need_parent(self, path: bytes, step: str) -> None:
+        """Plan the missing folders above `path`, shallowest first (see `take_folders`).
+
+        Raises PlanConflict when something that is no folder stands in the way.
+        """
+        parent = path.rpartition(b"/")[0]
+        if not parent or self._disk.get(parent):
+            return
+        node = self.look(parent)
+        if node is None:
+            self.need_parent(parent, step)
+            above, _, name = parent.rpartition(b"/")
+            free = name not in self._over.get(above, ())  # the disk, no planned change, says so
+            early = free and (above in self._early or self.origin_of(above) == above)
+            if early:
+                self._early.add(parent)
+            self._put(parent, Node("folder", 0, 0, None, None, step))
+            self._folders_made.append((parent, early))
+        elif node.kind != "folder":
+            raise PlanConflict(
+                f"step `{step}`: `{names.show(parent)}` is a {node.kind}, not a folder",
+                hint="choose another target",
+            )
+        elif node.by is None:
+            self._disk[parent] = True  # asked for once a folder, not once a step
+
+    def take_folders(self) -> list[tuple[bytes, bool]]:
+        """Folders planned by `need_parent` since the last call, parents first.
+
+        With each: True when no earlier step has to act before it can be made.
+        """
+        made, self._folders_made = self._folders_made, []
+        return made
+
+    # helpers
+
+    def refuse_inside(self, src: bytes, dst: bytes, node: Node, step: str) -> None:
+        """Refuse to put a folder into itself (F39)."""
+        if node.kind == "folder" and dst.startswith(src + b"/"):
+            raise PlanConflict(
+                f"step `{step}`: `{names.show(dst)}` lies inside `{names.show(src)}` itself",
+                hint="choose a target outside the folder",
+            )
+
+    def _put(self, path: bytes, node: Node | None) -> None:
+        parent, _, name = path.rpartition(b"/")
+        self._over.setdefault(parent, {})[name] = node
+        if node is None:
+            self._disk.clear()
+
+    def _rekey(self, src: bytes, dst: bytes) -> None:
+        below = src + b"/"
+        for parent in [each for each in self._over if each == src or each.startswith(below)]:
+            self._over.setdefault(dst + parent[len(src) :], {}).update(self._over.pop(parent))
+
+    def _drop_below(self, path: bytes) -> None:
+        below = path + b"/"
+        for parent in [each for each in self._over if each == path or each.startswith(below)]:
+            del self._over[parent]
+
+    def _missing(self, path: bytes, step: str) -> NoReturn:
+        by = self._removed_by.get(path)
+        why = f": step `{by}` has moved or removed it" if by else ""
+        raise PlanConflict(
+            f"step `{step}`: `{names.show(path)}` does not exist{why}",
+            hint="two rules may name the same file; change one of them" if by else "check the path",
+        )
+
+    def _taken(self, path: bytes, node: Node, step: str) -> NoReturn:
+        by = f", put there by step `{node.by}`" if node.by else ""
+        raise TargetTaken(
+            f"step `{step}`: `{names.show(path)}` exists already (a {node.kind}{by})",
+            hint='nothing is overwritten by default; set on_conflict = "number", "skip" or "replace"',
+            path=path,
+            by=node.by,
+        )
+
+
+class TargetTaken(PlanConflict):
+    """A target's name is in use; `by` is the step that will have put something there, if one did."""
+
+    def __init__(self, message: str, *, hint: str, path: bytes, by: str | None) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.by = by

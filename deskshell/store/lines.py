@@ -1,0 +1,147 @@
+"""The form of one journal line: a JSON object that ends with its seal.
+
+    BODY,"seq":N,"durable":M,"check":"<32 hex>"}\n
+
+`seq` counts lines from 1 over all segments. `durable` is the highest seq known to be synced when the line was
+written. `check` is the first half of the sha256 over the previous line's check and this line's bytes
+before `,"check":"`. The very first line of a journal follows the check `START`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from deskshell.errors import StateFolderError
+
+FORMAT = 1
+START = b"0" * 32
+
+#: Bytes of `,"check":"<32 hex>"}`, with which every line ends.
+CHECK_BYTES = 44
+
+#: Bytes of `<32 hex>"}\n` and where the hex ends in them: the check of a line, read from its end.
+_SEAL = re.compile(rb',"seq":([0-9]{1,19}),"durable":([0-9]{1,19}),"check":"([0-9a-f]{32})"\}\Z')
+_LONGEST_SEAL = CHECK_BYTES + 60
+
+HEADER_START = b'{"type":"header",'
+
+
+class Seal(NamedTuple):
+    """What the end of a line claims."""
+
+    seq: int
+    durable: int
+    check: bytes
+
+
+class Previous(NamedTuple):
+    """What a header says of the segment before: how far it is good, and why it ended.
+
+    `good` is the size of the good part in bytes, `seq` and `check` are those of the last good line.
+    """
+
+    name: str
+    first: int
+    seq: int
+    check: bytes
+    good: int
+    why: str
+
+
+class Header(NamedTuple):
+    """The first line of a segment; `size` in bytes with the newline."""
+
+    seal: Seal
+    uid: str
+    previous: Previous | None
+    size: int
+
+
+def check_of(previous: bytes, content: bytes) -> bytes:
+    """The check of a line: `content` is the line up to `,"check":"`."""
+    return sha256(previous + content).hexdigest()[:32].encode()
+
+
+def seal_line(body: bytes, seq: int, durable: int, previous: bytes) -> tuple[bytes, bytes]:
+    """Return the line of `body` (a JSON object without its closing brace), with newline, and its check."""
+    content = b'%b,"seq":%d,"durable":%d' % (body, seq, durable)
+    check = check_of(previous, content)
+    return b'%b,"check":"%b"}\n' % (content, check), check
+
+
+def read_seal(line: bytes) -> Seal | None:
+    """The seal at the end of `line` (without newline), or None; whether it is true is not tested."""
+    found = _SEAL.search(line, max(0, len(line) - _LONGEST_SEAL))
+    if found is None:
+        return None
+    return Seal(int(found[1]), int(found[2]), found[3])
+
+
+def is_true(line: bytes, previous: bytes) -> bool:
+    """True when the check at the end of `line` is the one of its bytes after `previous`."""
+    content = line[:-CHECK_BYTES]
+    return line[-CHECK_BYTES:] == b',"check":"%b"}' % check_of(previous, content)
+
+
+def parse(line: bytes) -> dict[str, Any] | None:
+    """The JSON object in `line`, or None when it holds none."""
+    try:
+        value = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def build_header(
+    seq: int, durable: int, *, uid: str, ts_ms: int, previous: Previous | None
+) -> tuple[bytes, bytes]:
+    """Return the header line of a new segment, with newline, and its check."""
+    link = None
+    if previous is not None:
+        link = {**previous._asdict(), "check": previous.check.decode()}
+    body = json.dumps(
+        {"type": "header", "format": FORMAT, "uid": uid, "ts": ts_ms, "previous": link},
+        separators=(",", ":"),
+        ensure_ascii=False,
+    ).encode()
+    return seal_line(body[:-1], seq, durable, START if previous is None else previous.check)
+
+
+def read_header(line: bytes) -> Header | None:
+    """The header in `line` (without newline), or None when it is none or is not as it was written.
+
+    Raises:
+        StateFolderError: it is the header of a newer format.
+    """
+    if not line.startswith(HEADER_START):
+        return None
+    values = parse(line)
+    if values is None:
+        return None
+    number = values.get("format")
+    if isinstance(number, int) and number > FORMAT:
+        raise StateFolderError(
+            f"the journal is in format {number}; this deskshell reads format {FORMAT}",
+            hint="use the newer deskshell that wrote it",
+        )
+    seal = read_seal(line)
+    if seal is None:
+        return None
+    link = values.get("previous")
+    before = START
+    try:
+        previous = None
+        if link is not None:
+            before = str(link["check"]).encode("ascii")
+            previous = Previous(
+                str(link["name"]), int(link["first"]), int(link["seq"]), before, int(link["good"]), str(link["why"])
+            )
+        uid = str(values["uid"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    if not is_true(line, before):
+        return None
+    return Header(seal, uid, previous, len(line) + 1)

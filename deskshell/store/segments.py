@@ -1,0 +1,216 @@
+"""The files that make up a journal, in order, and reading lines out of one of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from deskshell.errors import JournalDamaged
+from deskshell.store.lines import Header, parse, read_header, read_seal
+
+LIVE = "journal.jsonl"
+
+#: A segment under way; its name matches no segment's.
+UNDER_WAY = "journal.new"
+
+_ROTATED = re.compile(r"journal-(.+)\.jsonl")
+_FIRST_SEQ = re.compile(r"journal-[0-9]{8}T[0-9]{6}Z-([1-9][0-9]*)\.jsonl")
+
+_SMALL_BLOCK = 4096
+_BLOCK = 256 * 1024
+
+#: Plain segments have no seq; their number is the time of their first line, moved below every seq.
+_PLAIN_BASE = -(10**15)
+
+
+class Place(NamedTuple):
+    """Where a line is: the first seq of its segment, and the byte offset there.
+
+    It stays right when the segment is rotated, for a rotated file keeps its bytes and its first seq.
+    Places compare in the order of the lines. Segments without a header have negative numbers.
+    """
+
+    segment: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One file of the journal; `number` is its first seq (negative: a plain file without header)."""
+
+    folder: Path
+    name: str
+    number: int
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.name
+
+    @property
+    def is_live(self) -> bool:
+        return self.name == LIVE
+
+    @property
+    def is_plain(self) -> bool:
+        return self.number < 0
+
+    def size_bytes(self) -> int:
+        """Size of the file; 0 when it has gone."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+
+def rotated_name(ts_s: float, first_seq: int | None) -> str:
+    """The name of a retired segment; the time in it is for people, the order is that of the seqs."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ts_s))
+    return f"journal-{stamp}.jsonl" if first_seq is None else f"journal-{stamp}-{first_seq}.jsonl"
+
+
+def list_segments(folder: Path) -> list[Segment]:
+    """All segments in the order of their lines; reads no more than the first line of those it must.
+
+    Raises:
+        JournalDamaged: a file begins neither with a header nor with a plain line.
+        StateFolderError: a segment is in a newer format.
+    """
+    # The live one first: if it is rotated meanwhile, it is found a second time under its new name.
+    numbers: dict[int, str] = {}
+    plain: list[tuple[int, bool, str]] = []
+    _classify(folder, LIVE, numbers, plain)
+    try:
+        names = sorted(name for name in os.listdir(folder) if _ROTATED.fullmatch(name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    for name in names:
+        found = _FIRST_SEQ.fullmatch(name)
+        if found is not None:
+            numbers[int(found[1])] = name
+        else:
+            _classify(folder, name, numbers, plain)
+    segments = []
+    number = _PLAIN_BASE
+    for ts_ms, _, name in sorted(plain):
+        number = max(number + 1, _PLAIN_BASE + ts_ms)
+        segments.append(Segment(folder, name, number))
+    segments += [Segment(folder, name, number) for number, name in sorted(numbers.items())]
+    return segments
+
+
+def _classify(
+    folder: Path, name: str, numbers: dict[int, str], plain: list[tuple[int, bool, str]]
+) -> None:
+    try:
+        fd = open_file(folder / name)
+    except FileNotFoundError:
+        return
+    try:
+        header = header_at(fd, name)
+        if header is not None:
+            numbers.setdefault(header.seal.seq, name)
+        else:
+            values = parse(first_line(fd)) or {}
+            ts = values.get("ts")
+            plain.append((int(ts) if isinstance(ts, int | float) else 0, name == LIVE, name))
+    finally:
+        os.close(fd)
+
+
+def open_file(path: Path) -> int:
+    """Open a segment for reading, never through a link."""
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def first_line(fd: int) -> bytes:
+    """The first line, without newline."""
+    data = os.pread(fd, _SMALL_BLOCK, 0)
+    while b"\n" not in data and (more := os.pread(fd, _BLOCK, len(data))):
+        data += more
+    return data.partition(b"\n")[0]
+
+
+def header_at(fd: int, name: str) -> Header | None:
+    """The header of the segment, or None for a plain file.
+
+    Raises:
+        JournalDamaged: the first line is no header although the file is no plain one. A header is synced
+            before its segment gets a name, so no power cut does that.
+        StateFolderError: the segment is in a newer format.
+    """
+    line = first_line(fd)
+    header = read_header(line)
+    if header is not None:
+        return header
+    size = os.fstat(fd).st_size
+    end = os.pread(fd, _SMALL_BLOCK, max(0, size - _SMALL_BLOCK))
+    head = os.pread(fd, _SMALL_BLOCK, 0)
+    if any(read_seal(part) for part in (*head.split(b"\n"), *end.split(b"\n"))) or (size and not head.strip(b"\0")):
+        raise JournalDamaged(
+            f"`{name}` has lost its first line",
+            hint="nothing was changed; bring the file back from a backup, or move it away to start anew",
+        )
+    return None
+
+
+def lines_forward(fd: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line without newline) from `start` to `end`; what follows the last newline too."""
+    pending: list[bytes] = []
+    offset = start
+    position = start
+    while position < end:
+        chunk = os.pread(fd, min(_BLOCK, end - position), position)
+        if not chunk:
+            break
+        position += len(chunk)
+        first, *rest = chunk.split(b"\n")
+        pending.append(first)
+        if not rest:
+            continue
+        line = b"".join(pending) if len(pending) > 1 else first
+        yield offset, line
+        offset += len(line) + 1
+        pending = [rest.pop()]
+        for line in rest:
+            yield offset, line
+            offset += len(line) + 1
+    line = b"".join(pending)
+    if line:
+        yield offset, line
+
+
+def lines_backward(fd: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line without newline) from before `end` to the start of the file.
+
+    What follows the last newline before `end` comes first, when it is not empty. Reads small blocks first: mostly
+    the last few lines are wanted.
+    """
+    pending: list[bytes] = []  # pieces of the line under way, last piece first
+    position = end
+    block = _SMALL_BLOCK
+    at_end = True
+    while position > 0:
+        size = min(block, position)
+        position -= size
+        block = min(block * 2, _BLOCK)
+        *rest, last = os.pread(fd, size, position).split(b"\n")
+        pending.append(last)
+        if not rest:
+            continue
+        offset = position + size - len(last)
+        line = b"".join(reversed(pending))
+        if line or not at_end:
+            yield offset, line
+        at_end = False
+        for line in reversed(rest[1:]):
+            offset -= len(line) + 1
+            yield offset, line
+        pending = [rest[0]]
+    line = b"".join(reversed(pending))
+    if line or not at_end:
+        yield 0, line
