@@ -755,7 +755,6 @@ def one_point(
         if durable and (trace.hit or at == len(trace.points) + 1):
             durable.restore()
         result["points"] = trace.points
-        result["label"] = trace.hit or ""
         result["rc"] = trace.rc
         if trace.timed_out:
             result["why"] = "run did not end in time"
@@ -763,6 +762,7 @@ def one_point(
         if mode in CUTS and at == len(trace.points) + 1:
             cut()  # it comes after a finished run
             trace.hit = END
+        result["label"] = trace.hit or ""
         if at and not trace.hit:
             result["why"] = "point not reached"
             result["drift"] = result["ok"] = True
