@@ -95,6 +95,8 @@ def write_atomically(path: str | Path, data: bytes, *, replace: bool = True) -> 
     """Give the file `path` (mode 0600) the content `data`, wholly or not at all, and durably.
 
     Args:
+        path: the file; its folder must exist.
+        data: all of the new content.
         replace: with False an existing `path` is refused and stays as it is.
 
     Raises:

@@ -11,7 +11,6 @@ is kept, and no reader looks at it.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
@@ -20,25 +19,20 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from deskshell.errors import JournalDamaged, StateFolderError
-from deskshell.store.atomic import rename_no_replace, sync_data, sync_folder, write_synced
+from deskshell.store.atomic import sync_data
 from deskshell.store.folder import StateFolder
-from deskshell.store.lines import CHECK_BYTES, Previous, build_header, check_of
+from deskshell.store.lines import START, Previous, Seal, build_header, check_of
 from deskshell.store.reader import Reader
-from deskshell.store.segments import (
-    LIVE,
-    UNDER_WAY,
-    Place,
-    Segment,
-    header_at,
-    list_segments,
-    open_file,
-    rotated_name,
-)
-from deskshell.store.tail import Tail, examine
+from deskshell.store.rotation import finish_rotation, set_plain_aside, start_segment
+from deskshell.store.segments import LIVE, Place, Segment, header_at, list_segments, rotated_name
+from deskshell.store.space import allocate, restore_reserve
+from deskshell.store.tail import examine
 from deskshell.store.verify import VerifyReport, verify_journal
 
+__all__ = ["DEFAULT_MAX_BYTES", "Journal", "Place", "Segment", "VerifyReport"]
+
 DEFAULT_MAX_BYTES = 5 * 2**20
-RESERVE_BYTES = 64 * 1024
+FAILED_SYNC = "a sync failed"
 
 
 class Journal:
@@ -91,7 +85,7 @@ class Journal:
         self.set_aside = None
         try:
             self._open()
-            self._restore_reserve()
+            restore_reserve(self.folder.reserve_path)
         except OSError as exc:
             self.close()
             raise StateFolderError(
@@ -137,7 +131,7 @@ class Journal:
         if not lines:
             return range(0)
         data = b"".join(lines)
-        if data.count(b"\n") != len(lines) or b"{,\"seq\":" in data:
+        if data.count(b"\n") != len(lines) or b'{,"seq":' in data:
             raise ValueError("a journal line is a JSON object with a key and without newline")
         written = os.write(self._fd, data)
         if written != len(data):
@@ -188,17 +182,18 @@ class Journal:
         Raises:
             OSError: the new segment could not be made durable; the old one stays closed for appending.
         """
+        if self._failed == FAILED_SYNC:
+            why = "failed-sync"
         if why != "failed-sync" and self.durable_seq != self.last_seq:
             self._sync_segment()
         if self.durable_seq != self.last_seq:
             self._spent = max(self._spent, self.last_seq)
             self.last_seq, self._check, self.size = self.durable_seq, self._durable_check, self._durable_size
-        name = rotated_name(self._clock(), self._first)
-        self._start_segment(Previous(name, self._first, self.last_seq, self._check, self.size, why), LIVE)
+        self._start_segment(self._previous(rotated_name(self._clock(), self._first), why))
 
     def preallocate(self, size_bytes: int) -> None:
         """Ask the file system to keep room for `size_bytes` more; best effort, the size stays."""
-        allocate_behind(self._fd, self.size, size_bytes)
+        allocate(self._fd, self.size, size_bytes)
 
     def release_reserve(self) -> bool:
         """Delete the reserve file to make room for the end of a task; True if there was one."""
@@ -207,6 +202,79 @@ class Journal:
         except FileNotFoundError:
             return False
         return True
+
+    def _open(self) -> None:
+        path = self.folder.path
+        finish_rotation(path)
+        segments = [segment for segment in list_segments(path) if not segment.is_plain]
+        live = path / LIVE
+        if os.path.lexists(live) and not (segments and segments[-1].is_live):
+            set_plain_aside(live, self._clock())
+        if not segments:
+            self._uid = os.urandom(8).hex()
+            self._set_end(Seal(0, 0, START), 0)
+            self._start_segment(None)
+            return
+        newest = segments[-1]
+        flags = os.O_RDWR | os.O_APPEND if newest.is_live else os.O_RDONLY
+        self._fd = os.open(newest.path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
+        header = header_at(self._fd, newest.name)
+        if header is None:
+            raise JournalDamaged(f"`{newest.name}` has lost its first line")
+        tail = examine(self._fd, os.fstat(self._fd).st_size, header, newest.name)
+        # The last writer may have been killed before its sync, and our lines will claim that all of this is durable.
+        sync_data(self._fd)
+        self._uid, self._first = header.uid, header.seal.seq
+        self._set_end(tail.seal, tail.end)
+        self._spent = tail.spent
+        if newest.is_live and not tail.lost_bytes:
+            return
+        name = rotated_name(self._clock(), self._first) if newest.is_live else newest.name
+        if tail.lost_bytes:
+            self.set_aside = f"{tail.lost_bytes} bytes after entry {tail.seal.seq} were never finished: set aside in `{name}`"
+        self._start_segment(self._previous(name, "torn" if tail.lost_bytes else "rotated"))
+
+    def _set_end(self, seal: Seal, size: int) -> None:
+        """All up to the line of `seal`, `size` bytes, is written and durable."""
+        self.last_seq = self.durable_seq = self._spent = seal.seq
+        self._check = self._durable_check = seal.check
+        self.size = self._durable_size = size
+        self._failed = ""
+
+    def _sync_segment(self) -> None:
+        try:
+            sync_data(self._fd)
+        except OSError:
+            # What the system could not write it may forget: a later sync that succeeds proves nothing.
+            self._failed = FAILED_SYNC
+            raise
+        self.durable_seq, self._durable_size, self._durable_check = self.last_seq, self.size, self._check
+
+    def _previous(self, name: str, why: str) -> Previous:
+        return Previous(name, self._first, self.last_seq, self._check, self.size, why)
+
+    def _start_segment(self, previous: Previous | None) -> None:
+        """Make the segment after `previous` the live one; a live one there is gets the name in `previous`."""
+        seq = max(self.last_seq, self._spent) + 1
+        self._failed = self._failed or "its end was begun"
+        line, check = build_header(
+            seq, self.last_seq, uid=self._uid, ts_ms=int(self._clock() * 1000), previous=previous
+        )
+        try:
+            start_segment(self.folder.path, line, None if previous is None else previous.name)
+        except OSError as exc:
+            if exc.errno not in (errno.ENOSPC, errno.EDQUOT) or not self.release_reserve():
+                raise
+            start_segment(self.folder.path, line, None if previous is None else previous.name)
+        self.close()
+        self._fd = os.open(self.folder.journal_path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._first = seq
+        self._set_end(Seal(seq, seq - 1, check), len(line))
+
+    def _written_end(self) -> Place | None:
+        if self._fd < 0 or self._failed:
+            return None
+        return self.place()
 
     # -- reading: no lock, creates nothing ---------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The form of one journal line: a JSON object that ends with its seal.
+r"""The form of one journal line: a JSON object that ends with its seal.
 
     BODY,"seq":N,"durable":M,"check":"<32 hex>"}\n
 
@@ -22,7 +22,6 @@ START = b"0" * 32
 #: Bytes of `,"check":"<32 hex>"}`, with which every line ends.
 CHECK_BYTES = 44
 
-#: Bytes of `<32 hex>"}\n` and where the hex ends in them: the check of a line, read from its end.
 _SEAL = re.compile(rb',"seq":([0-9]{1,19}),"durable":([0-9]{1,19}),"check":"([0-9a-f]{32})"\}\Z')
 _LONGEST_SEAL = CHECK_BYTES + 60
 
@@ -137,7 +136,12 @@ def read_header(line: bytes) -> Header | None:
         if link is not None:
             before = str(link["check"]).encode("ascii")
             previous = Previous(
-                str(link["name"]), int(link["first"]), int(link["seq"]), before, int(link["good"]), str(link["why"])
+                str(link["name"]),
+                int(link["first"]),
+                int(link["seq"]),
+                before,
+                int(link["good"]),
+                str(link["why"]),
             )
         uid = str(values["uid"])
     except (KeyError, TypeError, ValueError):

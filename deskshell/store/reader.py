@@ -84,6 +84,8 @@ class Reader:
         """Yield (place, bytes of the line without newline) like `forward`, neither parsed nor tested.
 
         Args:
+            start: place of the first line; None: of the journal's first.
+            stop: place of the first line to leave out; None: read to the last complete line.
             containing: only lines that hold these bytes.
         """
         for span in self._spans(start, stop):

@@ -49,14 +49,17 @@ class Segment:
 
     @property
     def path(self) -> Path:
+        """Where the file is, unless it was rotated since."""
         return self.folder / self.name
 
     @property
     def is_live(self) -> bool:
+        """True for the one that is appended to."""
         return self.name == LIVE
 
     @property
     def is_plain(self) -> bool:
+        """True for a file without header, as older versions wrote it."""
         return self.number < 0
 
     def size_bytes(self) -> int:
@@ -73,17 +76,22 @@ def rotated_name(ts_s: float, first_seq: int | None) -> str:
     return f"journal-{stamp}.jsonl" if first_seq is None else f"journal-{stamp}-{first_seq}.jsonl"
 
 
-def list_segments(folder: Path) -> list[Segment]:
+def list_segments(folder: Path, *, lost: list[str] | None = None) -> list[Segment]:
     """All segments in the order of their lines; reads no more than the first line of those it must.
 
+    Args:
+        folder: the state folder; it may be missing.
+        lost: takes the names of files that begin neither with a header nor with a plain line, which are
+            then left out instead of raising.
+
     Raises:
-        JournalDamaged: a file begins neither with a header nor with a plain line.
+        JournalDamaged: there is such a file.
         StateFolderError: a segment is in a newer format.
     """
     # The live one first: if it is rotated meanwhile, it is found a second time under its new name.
     numbers: dict[int, str] = {}
     plain: list[tuple[int, bool, str]] = []
-    _classify(folder, LIVE, numbers, plain)
+    _classify(folder, LIVE, numbers, plain, lost)
     try:
         names = sorted(name for name in os.listdir(folder) if _ROTATED.fullmatch(name))
     except (FileNotFoundError, NotADirectoryError):
@@ -93,7 +101,7 @@ def list_segments(folder: Path) -> list[Segment]:
         if found is not None:
             numbers[int(found[1])] = name
         else:
-            _classify(folder, name, numbers, plain)
+            _classify(folder, name, numbers, plain, lost)
     segments = []
     number = _PLAIN_BASE
     for ts_ms, _, name in sorted(plain):
@@ -104,7 +112,11 @@ def list_segments(folder: Path) -> list[Segment]:
 
 
 def _classify(
-    folder: Path, name: str, numbers: dict[int, str], plain: list[tuple[int, bool, str]]
+    folder: Path,
+    name: str,
+    numbers: dict[int, str],
+    plain: list[tuple[int, bool, str]],
+    lost: list[str] | None,
 ) -> None:
     try:
         fd = open_file(folder / name)
@@ -118,6 +130,10 @@ def _classify(
             values = parse(first_line(fd)) or {}
             ts = values.get("ts")
             plain.append((int(ts) if isinstance(ts, int | float) else 0, name == LIVE, name))
+    except JournalDamaged:
+        if lost is None:
+            raise
+        lost.append(name)
     finally:
         os.close(fd)
 
@@ -150,7 +166,9 @@ def header_at(fd: int, name: str) -> Header | None:
     size = os.fstat(fd).st_size
     end = os.pread(fd, _SMALL_BLOCK, max(0, size - _SMALL_BLOCK))
     head = os.pread(fd, _SMALL_BLOCK, 0)
-    if any(read_seal(part) for part in (*head.split(b"\n"), *end.split(b"\n"))) or (size and not head.strip(b"\0")):
+    if any(read_seal(part) for part in (*head.split(b"\n"), *end.split(b"\n"))) or (
+        size and not head.strip(b"\0")
+    ):
         raise JournalDamaged(
             f"`{name}` has lost its first line",
             hint="nothing was changed; bring the file back from a backup, or move it away to start anew",

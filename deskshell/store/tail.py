@@ -60,7 +60,9 @@ def examine(fd: int, size: int, header: Header, name: str) -> Tail:
             break
         last, end = seal, offset + len(line) + 1
     if not whole and last.seq < durable:
-        raise JournalDamaged(f"`{name}` is damaged near byte {end}: what was synced is not as it was", hint=_HINT)
+        raise JournalDamaged(
+            f"`{name}` is damaged near byte {end}: what was synced is not as it was", hint=_HINT
+        )
     return Tail(end, last, max(spent, last.seq), size - end)
 
 

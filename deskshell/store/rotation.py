@@ -1,0 +1,114 @@
+"""Retiring a segment and putting the next one in place, so that a kill in between loses nothing.
+
+    1  the new segment, its header alone, under the name `journal.new`; sync it and the folder
+    2  journal.jsonl → journal-<UTC time>-<first seq>.jsonl, no-replace
+    3  journal.new → journal.jsonl, no-replace
+    4  sync the folder
+
+A kill after 1 leaves a `journal.new` that nobody needs. A kill after 2 leaves no `journal.jsonl`: readers end with
+the newest retired one, and the next writer does 3 and 4. Where a rename is done by link and unlink, a kill
+can leave one file under two names; readers take it once, and the next writer removes the older name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from deskshell.errors import JournalDamaged
+from deskshell.store.atomic import rename_no_replace, sync_folder, write_synced
+from deskshell.store.lines import Header, read_header
+from deskshell.store.segments import (
+    LIVE,
+    UNDER_WAY,
+    Segment,
+    first_line,
+    list_segments,
+    open_file,
+    rotated_name,
+)
+
+
+def start_segment(folder: Path, header_line: bytes, retire_as: str | None) -> None:
+    """Put a new segment in place, durably; the live one, if there is one, is renamed to `retire_as`.
+
+    May be called again after it failed.
+
+    Raises:
+        OSError: a step failed; what was written before is as it was.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(folder / UNDER_WAY)
+    write_synced(folder / UNDER_WAY, header_line)
+    sync_folder(folder)
+    if retire_as is not None and os.path.lexists(folder / LIVE):
+        rename_no_replace(folder / LIVE, folder / retire_as)
+    rename_no_replace(folder / UNDER_WAY, folder / LIVE)
+    sync_folder(folder)
+
+
+def finish_rotation(folder: Path) -> None:
+    """Do what a killed rotation left undone.
+
+    Raises:
+        JournalDamaged: two different files claim to be the same segment.
+    """
+    segments = list_segments(folder)
+    live = folder / LIVE
+    if os.path.lexists(live) and (twin := _retired_twin(folder, segments)) is not None:
+        if not os.path.samefile(live, twin.path):
+            raise JournalDamaged(
+                f"`{LIVE}` and `{twin.name}` are different files that begin with the same entry",
+                hint="move one of them away; nothing was changed",
+            )
+        os.unlink(live)
+        sync_folder(folder)
+    new = folder / UNDER_WAY
+    if not os.path.lexists(new):
+        return
+    if not os.path.lexists(live) and _follows(_header_of(new), segments):
+        rename_no_replace(new, live)
+        sync_folder(folder)
+    else:
+        os.unlink(new)
+
+
+def set_plain_aside(live: Path, ts_s: float) -> None:
+    """Rename a `journal.jsonl` without header, as older versions wrote it, untouched."""
+    while True:
+        try:
+            rename_no_replace(live, live.parent / rotated_name(ts_s, None))
+        except FileExistsError:
+            ts_s += 1  # the name is for people; what counts is the first line's time
+        else:
+            break
+    sync_folder(live.parent)
+
+
+def _retired_twin(folder: Path, segments: list[Segment]) -> Segment | None:
+    header = _header_of(folder / LIVE)
+    if header is None:
+        return None
+    for segment in segments:
+        if segment.number == header.seal.seq and not segment.is_live:
+            return segment
+    return None
+
+
+def _header_of(path: Path) -> Header | None:
+    fd = open_file(path)
+    try:
+        return read_header(first_line(fd))
+    finally:
+        os.close(fd)
+
+
+def _follows(header: Header | None, segments: list[Segment]) -> bool:
+    """True when the segment with `header` is the one to come after all of `segments`."""
+    if header is None:
+        return False
+    numbers = [segment.number for segment in segments if not segment.is_plain]
+    if header.previous is None:
+        return not numbers
+    return bool(numbers) and header.previous.first == numbers[-1]
