@@ -14,7 +14,10 @@ def unified(old: bytes, new: bytes, old_name: str, new_name: str) -> list[str] |
     """A unified diff with three lines of context.
 
     Args:
-        old_name, new_name: how the two are called in the first two lines; already safe to print.
+        old: the text as it is.
+        new: the text as it shall be.
+        old_name: how the first is called in the header; already safe to print.
+        new_name: the same of the second.
 
     Returns:
         Lines without line ends, empty when the two are equal. None for binary content (not UTF-8, or with

@@ -33,7 +33,7 @@ class InTheWay(Conflict):
 
 
 def open_folder(dir_fd: int, name: bytes) -> int:
-    """Open the folder `name` in `dir_fd` for reading, or by O_PATH when it may not be read.
+    """Open the folder `name` in `dir_fd` for reading, or by O_PATH when it may only be searched.
 
     Raises:
         OSError: ENOTDIR or ELOOP when it is a link or no folder, FileNotFoundError, PermissionError.

@@ -90,7 +90,7 @@ _OPEN_HOW_SIZE = 24
 
 
 def openat2(dir_fd: int, path: bytes, flags: int, resolve: int) -> int:
-    """openat2(2) (Linux 5.6). Returns a descriptor, or the negative errno (`-ENOSYS` where there is none).
+    """Call openat2(2) (Linux 5.6). Returns a descriptor, or the negative errno (`-ENOSYS` where there is none).
 
     An answer that a sandbox makes up for an unknown call (`EPERM` under old seccomp filters) reads as
     `EPERM` here too: the caller decides whether to fall back.
@@ -103,7 +103,7 @@ def openat2(dir_fd: int, path: bytes, flags: int, resolve: int) -> int:
 
 
 def fchmodat2(dir_fd: int, name: bytes, mode: int, flags: int) -> int:
-    """fchmodat2(2) (Linux 6.6). Returns 0, or the errno (`ENOSYS` where there is none)."""
+    """Call fchmodat2(2) (Linux 6.6). Returns 0, or the errno (`ENOSYS` where there is none)."""
     if _syscall is None:
         return errno.ENOSYS
     if _syscall(_NR_FCHMODAT2, _int(dir_fd), name, _uint(mode), _uint(flags)) == 0:
@@ -112,7 +112,7 @@ def fchmodat2(dir_fd: int, name: bytes, mode: int, flags: int) -> int:
 
 
 def syncfs(fd: int) -> int:
-    """syncfs(2). Returns 0, or the errno (`ENOSYS` where there is none)."""
+    """Call syncfs(2). Returns 0, or the errno (`ENOSYS` where there is none)."""
     if _syncfs is None:
         return errno.ENOSYS
     return 0 if _syncfs(fd) == 0 else ctypes.get_errno()

@@ -1,0 +1,141 @@
+"""Removing an object for good, and counting what it takes on the disk.
+
+Only for deskshell's own: kept objects, and leftovers whose identity was checked. Users' objects are renamed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from deskshell.errors import StepFailed
+from deskshell.files.identity import Stat, stat_at
+from deskshell.files.metadata import set_mode_at
+from deskshell.files.names import show
+from deskshell.files.opening import Descent
+
+
+def remove_object(dir_fd: int, name: bytes) -> None:
+    """Remove `name` in the folder `dir_fd`, with all below it when it is a folder; links are not followed.
+
+    Folders of ours that may not be written or read are opened up on the way, and closed again on a failure.
+
+    Raises:
+        FileNotFoundError: there is no such object.
+        StepFailed: a folder below is a mount point; nothing in it was touched.
+        OSError: something cannot be removed; what was removed before stays removed.
+    """
+    found = stat_at(dir_fd, name)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    if found.kind == "folder":
+        _remove_folder(dir_fd, name, found)
+    else:
+        os.unlink(name, dir_fd=dir_fd)
+
+
+def _remove_folder(dir_fd: int, name: bytes, root: Stat) -> None:
+    mode = _open_up(dir_fd, name, root)
+    at = Descent(dir_fd, name)
+    # One level: the folder's name, the mode to give back on a failure, the names in it yet to be removed.
+    levels: list[tuple[bytes, int | None, list[bytes]]] = [(name, mode, _names(at.fd))]
+    try:
+        while levels:
+            here, _, names = levels[-1]
+            if not names:
+                levels.pop()
+                if not levels:
+                    break
+                at.leave()
+                os.rmdir(here, dir_fd=at.fd)
+                continue
+            child = names.pop()
+            found = stat_at(at.fd, child)
+            if found is None:
+                continue
+            if found.kind != "folder":
+                os.unlink(child, dir_fd=at.fd)
+                continue
+            if found.mnt != root.mnt:
+                raise StepFailed(f"`{show(child)}` is a mount point and stays as it is")
+            mode = _open_up(at.fd, child, found)
+            at.enter(child)
+            levels.append((child, mode, _names(at.fd)))
+    except BaseException:
+        _close_up(at, [mode for _, mode, _ in levels])
+        raise
+    finally:
+        at.close()
+    os.rmdir(name, dir_fd=dir_fd)
+
+
+def _names(fd: int) -> list[bytes]:
+    return [os.fsencode(name) for name in os.listdir(fd)]
+
+
+def _open_up(dir_fd: int, name: bytes, found: Stat) -> int | None:
+    """Let the owner read and write the folder; returns the mode it had when that was needed."""
+    if found.mode & 0o700 == 0o700 or found.uid != os.geteuid():
+        return None
+    set_mode_at(dir_fd, name, found.mode | 0o700)
+    return found.mode
+
+
+def _close_up(at: Descent, modes: list[int | None]) -> None:
+    """Give back the modes of the folders from the one that is open up to the first. Raises nothing."""
+    try:
+        while modes:
+            mode = modes.pop()
+            if mode is not None:
+                set_mode_at(at.fd, b".", mode)
+            if modes:
+                at.leave()
+    except (OSError, StepFailed):
+        pass  # the error that led here matters more
+
+
+def object_bytes(dir_fd: int, name: bytes) -> int:
+    """Bytes that `name` in the folder `dir_fd` takes on the disk, with all below it; hard links count once.
+
+    Does not enter other mounts. 0 when there is no such object.
+    """
+    seen: set[tuple[int, int]] = set()
+    try:
+        raw = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        total = _blocks(raw, seen)
+        at = Descent(dir_fd, name)
+    except FileNotFoundError:
+        return 0
+    except NotADirectoryError:
+        return total
+    try:
+        levels = [_names(at.fd)]
+        while levels:
+            if not levels[-1]:
+                levels.pop()
+                if levels:
+                    at.leave()
+                continue
+            child = levels[-1].pop()
+            try:
+                below = os.stat(child, dir_fd=at.fd, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            total += _blocks(below, seen)
+            found = stat_at(at.fd, child)
+            if found is not None and found.kind == "folder" and below.st_dev == raw.st_dev:
+                at.enter(child)
+                levels.append(_names(at.fd))
+    finally:
+        at.close()
+    return total
+
+
+def _blocks(raw: os.stat_result, seen: set[tuple[int, int]]) -> int:
+    if raw.st_nlink > 1:
+        if (raw.st_dev, raw.st_ino) in seen:
+            return 0
+        seen.add((raw.st_dev, raw.st_ino))
+    # Always in units of 512, whatever the block size; Windows does not tell.
+    blocks: int | None = getattr(raw, "st_blocks", None)
+    return raw.st_size if blocks is None else blocks * 512
