@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deskshell.store.lines import Previous, parse
-from deskshell.store.segments import lines_forward, list_segments, open_file
+from deskshell.store.lines import START, Previous, parse
+from deskshell.store.segments import Segment, lines_forward, list_segments, open_file
 
 MARK = b'"type":"dropped"'
 
@@ -39,6 +40,26 @@ def read_dropped(value: dict[str, Any]) -> Dropped | None:
         )
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def record_of(segments: list[Segment], last: Previous | None) -> dict[str, Any]:
+    """The record to be written before `segments`, the first of the journal, are deleted.
+
+    Args:
+        segments: those to be dropped, in order.
+        last: what the header of the first segment that stays says of the one before it.
+    """
+    files = []
+    for segment in segments:
+        with open(segment.path, "rb") as file:
+            files.append({"name": segment.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()})
+    return {
+        "type": "dropped",
+        "firstSeq": next((segment.number for segment in segments if not segment.is_plain), 0),
+        "lastSeq": 0 if last is None else last.seq,
+        "check": (START if last is None else last.check).decode(),
+        "files": files,
+    }
 
 
 def is_accounted(folder: Path, previous: Previous) -> bool:

@@ -15,28 +15,34 @@ import errno
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from deskshell.errors import JournalDamaged, StateFolderError
-from deskshell.store.atomic import sync_data
+from deskshell.store.atomic import sync_data, sync_folder
+from deskshell.store.dropped import record_of
 from deskshell.store.folder import StateFolder
 from deskshell.store.lines import START, Previous, Seal, build_header, check_of
 from deskshell.store.reader import Reader
 from deskshell.store.rotation import finish_rotation, set_plain_aside, start_segment
-from deskshell.store.segments import LIVE, Place, Segment, header_at, list_segments, rotated_name
+from deskshell.store.segments import (
+    LIVE,
+    Place,
+    header_at,
+    list_segments,
+    open_segment,
+    rotated_name,
+)
 from deskshell.store.space import allocate, restore_reserve
 from deskshell.store.tail import examine
 from deskshell.store.verify import VerifyReport, verify_journal
-
-__all__ = ["DEFAULT_MAX_BYTES", "Journal", "Place", "Segment", "VerifyReport"]
 
 DEFAULT_MAX_BYTES = 5 * 2**20
 FAILED_SYNC = "a sync failed"
 
 
-class Journal:
-    """The journal of one state folder. Making one touches nothing; reading needs no `open`.
+class Journal(Reader):
+    """The journal of one state folder. Making one touches nothing; reading needs neither `open` nor the lock.
 
     Attributes:
         last_seq: seq of the last line written, 0 in a new journal.
@@ -52,6 +58,7 @@ class Journal:
         max_bytes: int = DEFAULT_MAX_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        super().__init__(folder.path)
         self.folder = folder
         self.max_bytes = max_bytes
         self.last_seq = 0
@@ -67,9 +74,6 @@ class Journal:
         self._durable_check = b""
         self._spent = 0  # the highest seq given out, when lines were lost: seqs are never used twice
         self._failed = ""  # why nothing may be appended to this segment any more
-        self._reader = Reader(folder.path, self._written_end)
-
-    # -- writing: the caller holds the lock --------------------------------------------------------
 
     def open(self) -> None:
         """Make the journal ready to append; create it, finish a rotation cut short, set a torn tail aside.
@@ -84,7 +88,7 @@ class Journal:
         self.folder.check()
         self.set_aside = None
         try:
-            self._open()
+            self._open_live()
             restore_reserve(self.folder.reserve_path)
         except OSError as exc:
             self.close()
@@ -101,6 +105,10 @@ class Journal:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
+
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            self.close()
 
     def append(self, bodies: Iterable[str | bytes]) -> range:
         """Write one line for each body, all with one write; durable only after `sync`.
@@ -191,6 +199,32 @@ class Journal:
             self.last_seq, self._check, self.size = self.durable_seq, self._durable_check, self._durable_size
         self._start_segment(self._previous(rotated_name(self._clock(), self._first), why))
 
+    def drop_before(self, number: int) -> list[str]:
+        """Delete the segments before the one with that `number` (never the live one), on the record.
+
+        The record names range, last check and the sha256 of each file, and is durable before the first
+        file goes; `verify` accepts the gap by it. Room is only freed, so the caller has made sure that
+        nobody needs these lines.
+
+        Returns:
+            The names of the files deleted.
+
+        Raises:
+            OSError: the record could not be made durable, or a file could not be deleted.
+        """
+        segments = self.segments()
+        going = [segment for segment in segments if segment.number < min(number, self._first)]
+        if not going:
+            return []
+        fd, header = open_segment(segments[len(going)])
+        os.close(fd)
+        self.append_object(record_of(going, None if header is None else header.previous))
+        self.sync()
+        for segment in going:
+            segment.path.unlink()
+        sync_folder(self.folder.path)
+        return [segment.name for segment in going]
+
     def preallocate(self, size_bytes: int) -> None:
         """Ask the file system to keep room for `size_bytes` more; best effort, the size stays."""
         allocate(self._fd, self.size, size_bytes)
@@ -203,7 +237,7 @@ class Journal:
             return False
         return True
 
-    def _open(self) -> None:
+    def _open_live(self) -> None:
         path = self.folder.path
         finish_rotation(path)
         segments = [segment for segment in list_segments(path) if not segment.is_plain]
@@ -275,40 +309,6 @@ class Journal:
         if self._fd < 0 or self._failed:
             return None
         return self.place()
-
-    # -- reading: no lock, creates nothing ---------------------------------------------------------
-
-    def forward(
-        self, start: Place | None = None, stop: Place | None = None
-    ) -> Iterator[tuple[Place, dict[str, Any]]]:
-        """Yield (place, line) in order; see `Reader.forward`."""
-        return self._reader.forward(start, stop)
-
-    def raw_forward(
-        self, start: Place | None = None, stop: Place | None = None, *, containing: bytes = b""
-    ) -> Iterator[tuple[Place, bytes]]:
-        """Yield (place, bytes of the line), neither parsed nor tested; see `Reader.raw_forward`."""
-        return self._reader.raw_forward(start, stop, containing=containing)
-
-    def backward(self, start: Place | None = None) -> Iterator[tuple[Place, dict[str, Any]]]:
-        """Yield (place, line), newest first; see `Reader.backward`."""
-        return self._reader.backward(start)
-
-    def line_at(self, place: Place) -> dict[str, Any]:
-        """The line at `place`; see `Reader.line_at`."""
-        return self._reader.line_at(place)
-
-    def lines_at(self, places: Iterable[Place]) -> Iterator[dict[str, Any]]:
-        """Yield the lines at `places`; see `Reader.lines_at`."""
-        return self._reader.lines_at(places)
-
-    def is_empty(self) -> bool:
-        """True when nothing but headers was ever written."""
-        return self._reader.is_empty()
-
-    def segments(self) -> list[Segment]:
-        """The files of the journal, in the order of their lines."""
-        return self._reader.segments()
 
     def verify(self) -> VerifyReport:
         """Test every line of every segment; see `verify_journal`."""

@@ -12,7 +12,6 @@ import errno
 import fcntl
 import json
 import os
-import socket
 import struct
 import sys
 import time
@@ -203,7 +202,7 @@ def _try_lock(fd: int) -> bool:
 def _write_holder(fd: int, what: str) -> None:
     holder = Holder(
         pid=os.getpid(),
-        host=socket.gethostname(),
+        host=os.uname().nodename,
         boot_id=_boot_id(),
         process_start=_process_start(os.getpid()),
         command=what,
@@ -236,7 +235,7 @@ def _read_holder(fd: int) -> Holder | None:
 
 def _has_ended(holder: Holder) -> bool:
     """True when the record is certainly of an earlier holder: its process is gone."""
-    if holder.host != socket.gethostname():
+    if holder.host != os.uname().nodename:
         return False
     if holder.boot_id != _boot_id():
         return True

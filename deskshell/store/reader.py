@@ -8,7 +8,7 @@ that hold no JSON object are passed over.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,18 +17,16 @@ from deskshell.errors import JournalDamaged
 from deskshell.store.dropped import is_accounted
 from deskshell.store.lines import CHECK_BYTES, Header, check_of, is_true, parse
 from deskshell.store.segments import (
-    LIVE,
+    DAMAGE_HINT,
     Place,
     Segment,
-    header_at,
     lines_backward,
     lines_forward,
     list_segments,
-    open_file,
+    open_segment,
 )
 from deskshell.store.tail import check_before, examine
 
-_HINT = "nothing was changed; `deskshell journal verify` says what is wrong"
 _LINE_BYTES = 2048
 
 
@@ -43,15 +41,14 @@ class Span(NamedTuple):
 
 
 class Reader:
-    """Reads the journal in `folder`.
+    """Reads the journal in `folder`."""
 
-    `written_end` tells, for the process that writes the journal, where its own good lines end, so that
-    they need not be examined again.
-    """
-
-    def __init__(self, folder: Path, written_end: Callable[[], Place | None] = lambda: None) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._written_end = written_end
+
+    def _written_end(self) -> Place | None:
+        """Where the good lines of the live segment end, for the one who writes it; None: look at the file."""
+        return None
 
     def forward(
         self, start: Place | None = None, stop: Place | None = None
@@ -102,10 +99,14 @@ class Reader:
         """
         segments = list_segments(self._folder)
         last = len(segments) - 1 if start is None else _index(segments, start)
+        after: Header | None = None
         for index in range(last, -1, -1):
             with self._open(segments, index) as span:
+                if after is not None and span.header is not None:
+                    self._check_link(span.header, after, segments[index + 1])
                 end = span.end if start is None or index != last else min(span.end, start.offset)
                 yield from _lines_back(span, end)
+                after = span.header
 
     def line_at(self, place: Place) -> dict[str, Any]:
         """The line at `place`.
@@ -131,7 +132,7 @@ class Reader:
                     if fd >= 0:
                         os.close(fd)
                         fd = -1
-                    fd, header = _open_segment(segments[index])
+                    fd, header = open_segment(segments[index])
                     opened = place.segment
                 yield _line_at(fd, place, header)
         finally:
@@ -141,13 +142,6 @@ class Reader:
     def is_empty(self) -> bool:
         """True when nothing but headers was ever written."""
         return all(place.segment >= 0 and place.offset == 0 for place, _ in self.raw_forward())
-
-    def spans(self) -> Iterator[Span]:
-        """Yield each segment, open, with its good part; not tested for missing segments."""
-        segments = list_segments(self._folder)
-        for index in range(len(segments)):
-            with self._open(segments, index) as span:
-                yield span
 
     def segments(self) -> list[Segment]:
         """The files of the journal in the order of their lines."""
@@ -176,12 +170,12 @@ class Reader:
         if previous is not None and previous.first == before.seal.seq:
             return
         if previous is None or not is_accounted(self._folder, previous):
-            raise JournalDamaged(f"the journal file before `{segment.name}` is missing", hint=_HINT)
+            raise JournalDamaged(f"the journal file before `{segment.name}` is missing", hint=DAMAGE_HINT)
 
     @contextmanager
     def _open(self, segments: list[Segment], index: int) -> Iterator[Span]:
         segment = segments[index]
-        fd, header = _open_segment(segment)
+        fd, header = open_segment(segment)
         try:
             size = os.fstat(fd).st_size
             end = size
@@ -193,7 +187,7 @@ class Reader:
 
     def _good_end(self, segments: list[Segment], index: int, fd: int, size: int, header: Header) -> int:
         if index + 1 < len(segments):
-            next_fd, next_header = _open_segment(segments[index + 1])
+            next_fd, next_header = open_segment(segments[index + 1])
             os.close(next_fd)
             previous = None if next_header is None else next_header.previous
             if previous is not None and previous.first == header.seal.seq:
@@ -246,37 +240,14 @@ def _line_at(fd: int, place: Place, header: Header | None) -> dict[str, Any]:
     return _tested(line, check_before(fd, 0, header) if at == 0 else data[:32], name, place.offset)
 
 
-def _open_segment(segment: Segment) -> tuple[int, Header | None]:
-    """Open `segment`, also when it was rotated since it was listed."""
-    for _ in range(3):
-        try:
-            fd = open_file(segment.path)
-        except FileNotFoundError:
-            fd = -1
-        if fd >= 0:
-            try:
-                header = header_at(fd, segment.name)
-            except BaseException:
-                os.close(fd)
-                raise
-            if (header is None and segment.is_plain) or (header and header.seal.seq == segment.number):
-                return fd, header
-            os.close(fd)
-        if segment.name != LIVE:
-            break
-        same = [found for found in list_segments(segment.folder) if found.number == segment.number]
-        if not same:
-            break
-        segment = same[0]
-    raise JournalDamaged(f"the journal file `{segment.name}` is missing", hint=_HINT)
-
-
 def _index(segments: list[Segment], place: Place) -> int:
     for index in range(len(segments) - 1, -1, -1):
         if segments[index].number == place.segment:
             return index
-    raise JournalDamaged(f"the journal file that began with entry {place.segment} is missing", hint=_HINT)
+    raise JournalDamaged(
+        f"the journal file that began with entry {place.segment} is missing", hint=DAMAGE_HINT
+    )
 
 
 def _damaged(name: str, offset: int) -> JournalDamaged:
-    return JournalDamaged(f"`{name}` is damaged at byte {offset}", hint=_HINT)
+    return JournalDamaged(f"`{name}` is damaged at byte {offset}", hint=DAMAGE_HINT)

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deskshell.errors import JournalDamaged
-from deskshell.store.lines import Header, parse, read_header, read_seal
+from deskshell.store.lines import HEADER_START, Header, parse, read_header, read_seal
 
 LIVE = "journal.jsonl"
 
 #: A segment under way; its name matches no segment's.
 UNDER_WAY = "journal.new"
+
+DAMAGE_HINT = "nothing was changed; `deskshell journal verify` says what is wrong"
 
 _ROTATED = re.compile(r"journal-(.+)\.jsonl")
 _FIRST_SEQ = re.compile(r"journal-[0-9]{8}T[0-9]{6}Z-([1-9][0-9]*)\.jsonl")
@@ -143,6 +145,36 @@ def open_file(path: Path) -> int:
     return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
+def open_segment(segment: Segment) -> tuple[int, Header | None]:
+    """Open `segment`, also when it was rotated since it was listed; return descriptor and header.
+
+    Raises:
+        JournalDamaged: it has gone, or has lost its first line.
+        StateFolderError: it is in a newer format.
+    """
+    for _ in range(3):
+        try:
+            fd = open_file(segment.path)
+        except FileNotFoundError:
+            fd = -1
+        if fd >= 0:
+            try:
+                header = header_at(fd, segment.name)
+            except BaseException:
+                os.close(fd)
+                raise
+            if (header is None and segment.is_plain) or (header and header.seal.seq == segment.number):
+                return fd, header
+            os.close(fd)
+        if segment.name != LIVE:
+            break
+        same = [found for found in list_segments(segment.folder) if found.number == segment.number]
+        if not same:
+            break
+        segment = same[0]
+    raise JournalDamaged(f"the journal file `{segment.name}` is missing", hint=DAMAGE_HINT)
+
+
 def first_line(fd: int) -> bytes:
     """The first line, without newline."""
     data = os.pread(fd, _SMALL_BLOCK, 0)
@@ -164,11 +196,10 @@ def header_at(fd: int, name: str) -> Header | None:
     if header is not None:
         return header
     size = os.fstat(fd).st_size
-    end = os.pread(fd, _SMALL_BLOCK, max(0, size - _SMALL_BLOCK))
-    head = os.pread(fd, _SMALL_BLOCK, 0)
-    if any(read_seal(part) for part in (*head.split(b"\n"), *end.split(b"\n"))) or (
-        size and not head.strip(b"\0")
-    ):
+    ends = os.pread(fd, _SMALL_BLOCK, 0), os.pread(fd, _SMALL_BLOCK, max(0, size - _SMALL_BLOCK))
+    was_sealed = any(read_seal(part) for end in ends for part in end.split(b"\n"))
+    was_header = size > 0 and HEADER_START.startswith(line[: len(HEADER_START)].strip(b"\0"))
+    if was_sealed or was_header:
         raise JournalDamaged(
             f"`{name}` has lost its first line",
             hint="nothing was changed; bring the file back from a backup, or move it away to start anew",

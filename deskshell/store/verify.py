@@ -13,7 +13,7 @@ from pathlib import Path
 from deskshell.errors import JournalDamaged
 from deskshell.store.dropped import MARK, Dropped, read_dropped
 from deskshell.store.lines import CHECK_BYTES, Header, Previous, parse, read_seal
-from deskshell.store.segments import Segment, header_at, lines_forward, list_segments, open_file
+from deskshell.store.segments import Segment, lines_forward, list_segments, open_segment
 from deskshell.store.tail import check_before
 
 
@@ -58,21 +58,20 @@ def verify_journal(folder: Path) -> VerifyReport:
     gaps: list[tuple[str, Previous | None]] = []
     before: Header | None = None
     for index, segment in enumerate(segments):
-        fd = open_file(segment.path)
         try:
-            header = header_at(fd, segment.name)
+            fd, header = open_segment(segment)
+        except JournalDamaged as exc:
+            report.damage.append(exc.message)
+            continue
+        try:
             if header is None:
                 _verify_plain(fd, segment, report)
                 continue
-            if header.seal.seq != segment.number:
-                report.damage.append(f"`{segment.name}` begins with entry {header.seal.seq}")
             _verify_link(before, header, segment, report, gaps)
             link = _next_link(segments, index, header)
             is_last = index == len(segments) - 1
             _verify_segment(fd, header, segment, link=link, is_last=is_last, report=report)
             before = header
-        except JournalDamaged as exc:
-            report.damage.append(exc.message)
         finally:
             os.close(fd)
     for name, previous in gaps:
@@ -113,13 +112,11 @@ def _next_link(segments: list[Segment], index: int, header: Header) -> Previous 
     """What the next segment says of this one."""
     if index + 1 == len(segments):
         return None
-    fd = open_file(segments[index + 1].path)
     try:
-        follower = header_at(fd, segments[index + 1].name)
+        fd, follower = open_segment(segments[index + 1])
     except JournalDamaged:
         return None
-    finally:
-        os.close(fd)
+    os.close(fd)
     previous = None if follower is None else follower.previous
     return previous if previous is not None and previous.first == header.seal.seq else None
 
