@@ -1,10 +1,11 @@
 """The contract of an action on one page: one reversible change of one kind.
 
 A new kind is one file in `actions/` with one subclass of `Action`. It says what it takes
-(`params`, `build`), what it may touch (`needs`, `touches`), what it will make of the tree
-(`simulate`), and secures and describes the change (`prepare`). Kinds that change files describe
-it as effects (`ctx.move`, `ctx.create`, `ctx.hold`, `ctx.replace`, `ctx.set_mode`) and inherit
-`do` and `undo`; a kind whose world is not the file system overrides both.
+(`params`: one field of the dataclass each, from which `build` and both JSON forms follow), what it
+may touch (`needs`, `touches`), what it will make of the tree (`simulate`), and secures and
+describes the change (`prepare`). Kinds that change files describe it as effects (`ctx.move`,
+`ctx.create_file`, `ctx.hold`, `ctx.replace_file`, `ctx.set_mode`) and inherit `do` and `undo`; a
+kind whose world is not the file system overrides both.
 
 The order that the kernel keeps, for every step:
 
@@ -13,7 +14,7 @@ The order that the kernel keeps, for every step:
     do        acts; compares identities again at the moment of acting (I7).
     undo      takes back; works twice in a row, after half a `do`, and after none (I9).
 
-`kernel.contract` tests all of this for every kind that the registry finds.
+`tests/contract` tries all of this for every kind that the registry finds.
 """
 
 from __future__ import annotations
@@ -24,12 +25,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from deskshell.kernel import params as convert
 from deskshell.kernel.capability import Need
 from deskshell.kernel.effects import Effect
+from deskshell.kernel.params import Param
 
 if TYPE_CHECKING:
     from deskshell.kernel.context import Context
+    from deskshell.kernel.ground import Ground
     from deskshell.kernel.view import View
+
+__all__ = ["Action", "Example", "Param", "Prior", "Reversibility"]
 
 
 class Reversibility(StrEnum):
@@ -38,22 +44,6 @@ class Reversibility(StrEnum):
     EXACT = "exact"  # brings back the closed list of I6
     COMPENSATED = "compensated"  # only by a counter-action that the manifest gives
     NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """One key of an action in a manifest.
-
-    `type` is one of: path, text, template (text with templates, may hold secrets), bytes
-    (base64), mode (octal text), bool, int, choice, table (text to text).
-    """
-
-    name: str
-    type: str
-    help: str
-    required: bool = True
-    default: Any = None
-    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,30 +78,34 @@ class Action(ABC):
     __slots__ = ()
 
     kind: ClassVar[str]
-    summary_verb: ClassVar[str]
     reversibility: ClassVar[Reversibility] = Reversibility.EXACT
+    #: The keys of a manifest, in the order of the dataclass's fields.
     params: ClassVar[tuple[Param, ...]] = ()
-    #: `prepare` makes temporaries beside the targets of `staged_in`; the kernel records their names first.
-    stages: ClassVar[bool] = False
+    #: Fields that only the planner sets, to carry out `on_conflict`: `replace` and `more`.
+    planned: ClassVar[tuple[Param, ...]] = ()
+    #: The parameter whose name may be taken already; "" where there is no such thing.
+    conflict_param: ClassVar[str] = ""
+    #: The values of `on_conflict` that the kind knows, its default first.
+    on_conflict: ClassVar[tuple[str, ...]] = ("refuse",)
     #: The effect cannot be read from the disk: a batch of its own, its result synced at once.
     alone: ClassVar[bool] = False
 
     @classmethod
-    @abstractmethod
     def build(cls, args: Mapping[str, Any]) -> Self:
         """Make the action from manifest values, already rendered and of the types in `params`.
 
         Paths are bytes whose parent is resolved. Raises ManifestError for values that do not fit.
         """
+        return convert.build(cls, args)
 
-    @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The values of `build` as JSON, for stored plans; paths by `record.path_fields`."""
+        """The values of `build` as JSON, for stored plans; paths as in `effects.put_path`."""
+        return convert.to_json(self)
 
     @classmethod
-    @abstractmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read `to_json`'s form."""
+        """Read `to_json`'s form. Raises ManifestError on anything else."""
+        return convert.from_json(cls, data)
 
     @abstractmethod
     def needs(self) -> Sequence[Need]:
@@ -120,6 +114,19 @@ class Action(ABC):
     @abstractmethod
     def touches(self) -> Sequence[bytes]:
         """Paths that this step changes or depends on; steps of one batch share none of them."""
+
+    def staged_in(self, ground: Ground) -> Sequence[bytes]:
+        """Folders in which `prepare` will make temporaries, known before it starts; changes nothing.
+
+        The kernel records them first, so that recovery knows where to look for leftovers.
+        """
+        del ground
+        return ()
+
+    def settled(self, view: View) -> Self:
+        """The action with what only the view can tell filled in; the planner asks before `simulate`."""
+        del view
+        return self
 
     @abstractmethod
     def summary(self) -> str:
@@ -144,9 +151,9 @@ class Action(ABC):
         """Act out `prior.effects`. Raises Conflict when the disk changed since `prepare`."""
         ctx.act(prior.effects)
 
-    def undo(self, ctx: Context, prior: Prior) -> None:
-        """Take back whatever part of `prior.effects` is on disk."""
-        ctx.take_back(prior.effects)
+    def undo(self, ctx: Context, prior: Prior) -> bool:
+        """Take back whatever part of `prior.effects` is on disk; True if there was anything."""
+        return ctx.take_back(prior.effects)
 
     @classmethod
     @abstractmethod
