@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 
 from deskshell.errors import Conflict
 from deskshell.files import syscalls
@@ -39,8 +40,11 @@ def open_folder(dir_fd: int, name: bytes) -> int:
         OSError: ENOTDIR or ELOOP when it is a link or no folder, FileNotFoundError, PermissionError.
     """
     try:
-        return os.open(name, _FOLDER, dir_fd=dir_fd)
-    except PermissionError:
+        return os.open(name, _FOLDER | O_NOATIME, dir_fd=dir_fd)
+    except PermissionError as exc:
+        if exc.errno == errno.EPERM:  # only the owner (or root) may ask for no access time
+            with suppress(PermissionError):
+                return os.open(name, _FOLDER, dir_fd=dir_fd)
         return os.open(name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, dir_fd=dir_fd)
 
 

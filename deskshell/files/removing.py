@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat as stat_bits
 
 from deskshell.errors import StepFailed
 from deskshell.files.identity import Stat, stat_at
@@ -99,15 +100,14 @@ def object_bytes(dir_fd: int, name: bytes) -> int:
 
     Does not enter other mounts. 0 when there is no such object.
     """
-    seen: set[tuple[int, int]] = set()
-    try:
-        raw = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
-        total = _blocks(raw, seen)
-        at = Descent(dir_fd, name)
-    except FileNotFoundError:
+    root = stat_at(dir_fd, name)
+    if root is None:
         return 0
-    except NotADirectoryError:
+    seen: set[tuple[int, int]] = set()
+    total = _blocks(dir_fd, name, seen)
+    if root.kind != "folder":
         return total
+    at = Descent(dir_fd, name)
     try:
         levels = [_names(at.fd)]
         while levels:
@@ -117,13 +117,11 @@ def object_bytes(dir_fd: int, name: bytes) -> int:
                     at.leave()
                 continue
             child = levels[-1].pop()
-            try:
-                below = os.stat(child, dir_fd=at.fd, follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            total += _blocks(below, seen)
             found = stat_at(at.fd, child)
-            if found is not None and found.kind == "folder" and below.st_dev == raw.st_dev:
+            if found is None or found.mnt != root.mnt:
+                continue
+            total += _blocks(at.fd, child, seen)
+            if found.kind == "folder":
                 at.enter(child)
                 levels.append(_names(at.fd))
     finally:
@@ -131,8 +129,9 @@ def object_bytes(dir_fd: int, name: bytes) -> int:
     return total
 
 
-def _blocks(raw: os.stat_result, seen: set[tuple[int, int]]) -> int:
-    if raw.st_nlink > 1:
+def _blocks(dir_fd: int, name: bytes, seen: set[tuple[int, int]]) -> int:
+    raw = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    if raw.st_nlink > 1 and not stat_bits.S_ISDIR(raw.st_mode):
         if (raw.st_dev, raw.st_ino) in seen:
             return 0
         seen.add((raw.st_dev, raw.st_ino))

@@ -7,112 +7,25 @@ links in the kernel (Linux 5.6; elsewhere each component is opened by itself wit
 
 from __future__ import annotations
 
-import errno
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import NamedTuple
 
-from deskshell.errors import Conflict, NotFound, ScopeError
-from deskshell.files.identity import Identity, Stat, identity, stat_fd, stat_path
+from deskshell.errors import Conflict, Refused, ScopeError
+from deskshell.files import syscalls
+from deskshell.files.identity import Identity, identity, stat_fd
 from deskshell.files.names import show
 from deskshell.files.opening import O_CLOEXEC, O_DIRECTORY, O_PATH, InTheWay, open_beneath
+from deskshell.files.paths import is_within, join, resolve, resolve_target
 
-_MAX_LINKS = 40  # as the kernel
+__all__ = ["Anchor", "InTheWay", "Places", "is_within", "join", "resolve", "resolve_target"]
+
 _CACHED_FOLDERS = 256
 _KNOWN_CLEAN = 4096
 _NO_NAMES = frozenset((b"", b".", b".."))
 _Id = tuple[int, int]  # (device, inode), good within this process
-
-
-def resolve(path: bytes) -> bytes:
-    """The absolute path without links, `.` and `..` that `path` leads to at this moment.
-
-    Links are followed up to the deepest component that exists; what is missing is kept as it is written
-    (`..` after a missing component takes that component back). For planning only: acting goes by `Places`.
-
-    Raises:
-        ScopeError: links form a loop, a name or the path is too long, a folder on the way cannot be searched,
-            or `path` is empty or holds a NUL byte.
-        NotFound: something that is no folder is used as one.
-    """
-    if not path or b"\0" in path:
-        raise ScopeError(f"`{show(path)}` is no path")
-    if not path.startswith(b"/"):
-        path = os.getcwdb() + b"/" + path
-    pending = path.split(b"/")[::-1]
-    done: list[bytes] = []
-    missing = 0  # how many components at the end of `done` do not exist
-    links = 0
-    while pending:
-        part = pending.pop()
-        if part in (b"", b"."):
-            continue
-        if part == b"..":
-            if done:
-                done.pop()
-                missing = max(missing - 1, 0)
-            continue
-        done.append(part)
-        if missing:
-            missing += 1
-            continue
-        here = b"/" + b"/".join(done)
-        found = _look(here, path)
-        if found is None:
-            missing = 1
-        elif found.kind == "link":
-            links += 1
-            if links > _MAX_LINKS:
-                raise ScopeError(f"`{show(path)}` leads through a loop of links")
-            target = os.readlink(here)
-            done = [] if target.startswith(b"/") else done[:-1]
-            pending.extend(target.split(b"/")[::-1])
-        elif found.kind != "folder" and any(rest not in (b"", b".") for rest in pending):
-            raise NotFound(f"`{show(here)}` is not a folder")
-    return b"/" + b"/".join(done)
-
-
-def _look(here: bytes, path: bytes) -> Stat | None:
-    try:
-        return stat_path(here)
-    except PermissionError as exc:
-        parent = here.rpartition(b"/")[0] or b"/"
-        raise ScopeError(f"`{show(path)}` leads through `{show(parent)}`, which may not be searched") from exc
-    except OSError as exc:
-        if exc.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-            raise ScopeError(f"`{show(path)}` is too long for this file system") from exc
-        raise
-
-
-def resolve_target(path: bytes) -> bytes:
-    """`resolve` of the parent, plus the last name as it is: a target that is a link is the link itself.
-
-    Raises:
-        ScopeError, NotFound: as `resolve`; ScopeError too when the last component is `.`, `..` or missing.
-    """
-    parent, _, name = path.rstrip(b"/").rpartition(b"/")
-    if name in (b".", b".."):
-        raise ScopeError(f"`{show(path)}` does not name anything")
-    if not name:
-        return resolve(path)  # the root folder itself, or an error
-    if not parent:
-        parent = b"/" if path.startswith(b"/") else b"."
-    target = resolve(parent)
-    if len(name) > 255 or b"\0" in name:
-        raise ScopeError(f"`{show(path)}` is too long for this file system, or holds a NUL byte")
-    return join(target, name)
-
-
-def join(folder: bytes, name: bytes) -> bytes:
-    """`folder/name`, right for the root folder too."""
-    return folder + name if folder.endswith(b"/") else folder + b"/" + name
-
-
-def is_within(path: bytes, root: bytes) -> bool:
-    """Whether the resolved `path` is `root` or lies below it, by whole components."""
-    return path == root or path.startswith(root if root.endswith(b"/") else root + b"/")
 
 
 class Anchor(NamedTuple):
@@ -154,6 +67,10 @@ class Places:
     def __init__(
         self, roots: Iterable[bytes], *, forbidden: Iterable[bytes] = (), mounts: set[int] | None = None
     ) -> None:
+        if syscalls.WINDOWS:
+            raise Refused(
+                "this needs folder descriptors, which Windows does not have", hint="run it inside WSL"
+            )
         self._mounts = mounts
         self._forbidden = tuple(resolve(path) for path in forbidden)
         self._forbidden_ids: set[_Id] = set()
@@ -268,14 +185,13 @@ class Places:
         path = root
         while True:
             try:
-                fd = _open_readable(self._top_fd, path[1:])
+                fd = _open_readable(self._top_fd, b"/", path[1:])
             except FileNotFoundError:
                 path = path.rpartition(b"/")[0] or b"/"
             except InTheWay as exc:
-                component = b"/" + exc.component
-                if exc.kind == "link" and component != root:
+                if exc.kind == "link" and exc.component != root:
                     raise
-                path = component.rpartition(b"/")[0] or b"/"
+                path = exc.component.rpartition(b"/")[0] or b"/"
             else:
                 return Anchor(root, path, fd, identity(stat_fd(fd)))
 
@@ -290,7 +206,7 @@ class Places:
             return self._open_granted(parent, anchor)
         if path not in self._anchors:
             raise _outside(path)
-        fd = _open_readable(self._top_fd, parent[1:])
+        fd = _open_readable(self._top_fd, b"/", parent[1:])
         folder = self._root_parents[path] = self._admit(fd, parent)
         return folder
 
@@ -299,7 +215,7 @@ class Places:
         relative = key[base + 1 :]
         if len(key) > base and not _NO_NAMES.isdisjoint(relative.split(b"/")):
             raise ScopeError(f"`{show(key)}` is not resolved: it has empty, `.` or `..` components")
-        folder = self._admit(_open_readable(anchor.fd, relative), key)
+        folder = self._admit(_open_readable(anchor.fd, anchor.path, relative), key)
         self._folders[key] = folder
         if len(self._folders) > _CACHED_FOLDERS:
             os.close(self._folders.popitem(last=False)[1].fd)
@@ -380,12 +296,17 @@ class Places:
             raise _forbidden(path)
 
 
-def _open_readable(anchor_fd: int, relative: bytes) -> int:
+def _open_readable(anchor_fd: int, anchor: bytes, relative: bytes) -> int:
     """`open_beneath` for reading, as fsync needs it, or by O_PATH when the folder may only be searched."""
     try:
-        return open_beneath(anchor_fd, relative)
-    except PermissionError:
-        return open_beneath(anchor_fd, relative, O_PATH)
+        try:
+            return open_beneath(anchor_fd, relative)
+        except PermissionError:
+            return open_beneath(anchor_fd, relative, O_PATH)
+    except InTheWay as exc:  # named in full, as the user knows it
+        raise InTheWay(join(anchor, exc.component), exc.kind) from exc
+    except OSError as exc:
+        raise OSError(exc.errno, exc.strerror, join(anchor, relative)) from exc
 
 
 def _outside(path: bytes) -> ScopeError:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from deskshell.files.identity import Stat, stat_at, stat_fd
+from deskshell.files.identity import Stat, stat_fd
 from deskshell.files.moving import sync_file
 from deskshell.files.opening import O_CLOEXEC, O_NOFOLLOW
 
@@ -90,9 +90,8 @@ def write_file(
 def discard(dir_fd: int, name: bytes, fd: int) -> None:
     """Take away the name of the new file `fd`, unless it is somebody else's by now. Raises nothing."""
     try:
-        now, ours = stat_at(dir_fd, name), os.fstat(fd)
-        raw = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
-        if now is not None and (raw.st_dev, raw.st_ino) == (ours.st_dev, ours.st_ino):
+        now, ours = os.stat(name, dir_fd=dir_fd, follow_symlinks=False), os.fstat(fd)
+        if (now.st_dev, now.st_ino) == (ours.st_dev, ours.st_ino):
             os.unlink(name, dir_fd=dir_fd)
     except OSError:
         pass  # the error that led here matters more; a leftover has the name of a temporary
