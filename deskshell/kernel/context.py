@@ -7,7 +7,8 @@ itself between renaming and a verified copy, by what the file systems at hand al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 
 from deskshell.errors import Conflict, StepFailed
 from deskshell.files import metadata, names
@@ -51,6 +52,8 @@ class Context:
         self._slots = 0
         self._looks: dict[bytes, Stat | None] = {}
         self._seen = tuple(seen)
+        #: What `do` learned and the result line is to keep (JSON values only), such as a status code.
+        self.facts: dict[str, Any] = {}
 
     # looking
 
@@ -67,7 +70,10 @@ class Context:
                 raise Conflict(f"`{names.show(path)}` changed since it was planned", path=path)
 
     def look(self, path: bytes) -> Stat | None:
-        """What stands at `path`, None when nothing; looked up once a step."""
+        """What stands at `path`, None when nothing; looked up once a step.
+
+        Once an effect on `path` was made by this context: what that effect will leave there.
+        """
         if path not in self._looks:
             self._looks[path] = self.ground.look(path)
         return self._looks[path]
@@ -84,6 +90,16 @@ class Context:
         if self.look(path) is not None:
             raise Conflict(f"`{names.show(path)}` is taken", path=path, verdict="blocked")
 
+    def first_free(self, paths: Iterable[bytes]) -> bytes:
+        """The first of `paths` where nothing stands. Raises Conflict when all are taken."""
+        path = b""
+        for path in paths:
+            if self.look(path) is None:
+                return path
+        raise Conflict(
+            f"`{names.show(path)}` is taken, and so are the names before it", path=path, verdict="blocked"
+        )
+
     def read(self, path: bytes) -> bytes:
         """The content of a regular file. Raises Conflict when there is none."""
         self.source(path)
@@ -95,8 +111,9 @@ class Context:
     def temporary(self, beside: bytes) -> bytes:
         """A fresh temporary path in the folder of `beside`; the kernel has recorded that folder (`staged_in`)."""
         self._temps += 1
-        token = self._token + "-" + _letters(self._temps)
-        return beside.rpartition(b"/")[0] + b"/" + names.temp_name(token, self.n)
+        # Implied folders have negative numbers, which are no part of a temporary name.
+        token = self._token + ("F" if self.n < 0 else "") + _letters(self._temps)
+        return beside.rpartition(b"/")[0] + b"/" + names.temp_name(token, abs(self.n))
 
     def slot(self) -> bytes:
         """A fresh name in holding."""
@@ -113,52 +130,55 @@ class Context:
 
     def can_hold(self, path: bytes) -> bool:
         """True when the object at `path` can be renamed into holding."""
-        return self.ground.renameable(path, f"held:{self.task_id}/x".encode("ascii"))
+        return self.ground.can_hold(path)
 
-    # making
+    # making: each looks at what the effects before it will leave, so they can be joined with `+`
 
     def create_file(
         self, path: bytes, content: bytes | SecretText | Iterable[bytes], mode: int | None = None
     ) -> tuple[Effect, ...]:
-        """A new file at `path`; mode None is 0666 less the umask."""
+        """A new file at `path`; mode None is 0666 less the umask, or 0600 for content with a secret."""
         self.free(path)
         temp = self.temporary(path)
         chunks, keyed = self._chunks(content)
-        made = self.ground.write(temp, chunks, mode)
+        made = self.ground.write(temp, chunks, 0o600 if keyed and mode is None else mode)
         sha256 = self.ground.mark(temp, "file", keyed=True) if keyed else made.sha256
-        return (Move(temp, path, identity(made.stat), True, sha256),)
+        return self._created(temp, path, made.stat, sha256)
 
     def create_folder(self, path: bytes, mode: int = 0o777) -> tuple[Effect, ...]:
         """A new empty folder at `path`."""
         self.free(path)
         temp = self.temporary(path)
-        return (Move(temp, path, identity(self.ground.make_folder(temp, mode)), True, None, True),)
+        return self._created(temp, path, self.ground.make_folder(temp, mode), empty=True)
 
     def create_link(self, path: bytes, target: bytes) -> tuple[Effect, ...]:
         """A new symbolic link at `path`."""
         self.free(path)
         temp = self.temporary(path)
-        return (Move(temp, path, identity(self.ground.make_link(temp, target)), True),)
+        return self._created(temp, path, self.ground.make_link(temp, target))
 
     def create_copy(self, src: bytes, path: bytes) -> tuple[Effect, ...]:
         """A verified copy of the object at `src` (a folder with all that is in it) at `path`."""
         found = self.source(src)
         self.free(path)
         temp = self.temporary(path)
-        made = self.ground.copy(src, temp)
-        self._note_lost(path, made.not_kept)
-        mark = made.sha256 if found.kind == "file" else None
-        if found.kind == "folder":
-            mark = self.ground.mark(temp, "folder", listing=self.kept("tree"))
-        after = self.ground.look(temp)
-        assert after is not None
-        return (Move(temp, path, identity(after), True, mark),)
+        stat, mark = self._copy(src, found, temp, path)
+        return self._created(temp, path, stat, mark)
+
+    def create_like(self, path: bytes, content: bytes | Iterable[bytes], like: bytes) -> tuple[Effect, ...]:
+        """A new file at `path` with the owner, mode, ACL and xattrs of the one now on disk at `like`."""
+        found = self.ground.look(like)
+        self.free(path)
+        temp = self.temporary(path)
+        stat, mark = self._stage(temp, like, content, found, None)
+        return self._created(temp, path, stat, mark)
 
     def move(self, src: bytes, dst: bytes) -> tuple[Effect, ...]:
         """`src` gets the name `dst`; over file systems by a verified copy, and only then the source goes."""
         found = self.source(src)
         self.free(dst)
         if self.ground.renameable(src, dst):
+            self._looks[src], self._looks[dst] = None, found
             return (Move(src, dst, identity(found)),)
         if found.kind not in ("folder", "link") and found.nlink > 1:
             raise Conflict(
@@ -169,11 +189,13 @@ class Context:
             )
         effects = self.create_copy(src, dst)
         mark = self._mark(src, found)
+        self._looks[src] = None
         return (*effects, Drop(src, identity(found), self.temporary(src), dst, mark))
 
     def hold(self, path: bytes) -> tuple[Effect, ...]:
         """The object at `path` goes into holding, or away with a verified copy kept."""
         found = self.source(path)
+        self._looks[path] = None
         if self.can_hold(path):
             return (Move(path, self.slot(), identity(found)),)
         copy = self.kept()
@@ -193,24 +215,32 @@ class Context:
 
         What was there is held (or kept), and put back by undo as the very object it was.
         """
-        found = self.source(path)
-        if found.kind == "folder":
-            raise Conflict(f"`{names.show(path)}` is a folder", path=path, verdict="blocked")
-        if not self.can_hold(path):
-            return self.hold(path) + self._create_over(path, content, found, mode)
-        slot = self.slot()
-        stat, mark = self._stage(slot, path, content, found, mode)
-        return (Swap(slot, path, identity(stat), identity(found), mark),)
+        found = self._replaceable(path)
+        if self.can_hold(path):
+            slot = self.slot()
+            stat, mark = self._stage(slot, path, content, found, mode)
+            return self._swapped(slot, path, stat, found, mark)
+        held = self.hold(path)
+        temp = self.temporary(path)
+        stat, mark = self._stage(temp, path, content, found, mode)
+        return held + self._created(temp, path, stat, mark)
 
-    def replace_by(self, path: bytes, src: bytes) -> tuple[Effect, ...]:
-        """The object at `src` takes the name `path`; what is there is held first."""
-        return self.hold(path) + self._move_over(src, path)
+    def replace_copy(self, src: bytes, path: bytes) -> tuple[Effect, ...]:
+        """A verified copy of the object at `src` takes the place of what is at `path`, which is held."""
+        source, found = self.source(src), self._replaceable(path)
+        if not self.can_hold(path):
+            return self.hold(path) + self.create_copy(src, path)
+        slot = self.slot()
+        stat, mark = self._copy(src, source, slot, path)
+        return self._swapped(slot, path, stat, found, mark)
 
     def set_mode(self, path: bytes, mode: int) -> tuple[Effect, ...]:
         """Permission bits of the object at `path` (not of a link)."""
         found = self.source(path)
         if found.kind == "link":
-            raise Conflict(f"`{names.show(path)}` is a link; its mode cannot be set", path=path, verdict="failed")
+            raise Conflict(
+                f"`{names.show(path)}` is a link; its mode cannot be set", path=path, verdict="failed"
+            )
         if found.kind != "folder" and found.nlink > 1:
             raise Conflict(
                 f"`{names.show(path)}` has {found.nlink} names; another may lie outside the scope",
@@ -226,48 +256,83 @@ class Context:
         for effect in effects:
             self.left = effect.act(self.ground)
 
-    def take_back(self, effects: Iterable[Effect]) -> None:
-        """Take back what is on disk of them, last first."""
+    def take_back(self, effects: Iterable[Effect]) -> bool:
+        """Take back what is on disk of them, last first; True if there was anything.
+
+        Goes on past one that cannot be taken back, and raises its Conflict at the end.
+        """
+        anything, first = False, None
         for effect in reversed(tuple(effects)):
-            effect.take_back(self.ground)
+            try:
+                anything |= effect.take_back(self.ground)
+            except (Conflict, OSError) as exc:
+                first = first or exc
+        if first is not None:
+            raise first
+        return anything
 
     left: Stat | None = None
     not_kept: tuple[str, ...] = ()
 
     # helpers
 
-    def _move_over(self, src: bytes, dst: bytes) -> tuple[Effect, ...]:
-        self._looks[dst] = None  # held by the effect before this one
-        return self.move(src, dst)
-
-    def _create_over(
-        self, path: bytes, content: bytes | SecretText | Iterable[bytes], like: Stat, mode: int | None
+    def _created(
+        self, temp: bytes, path: bytes, stat: Stat, mark: str | None = None, *, empty: bool = False
     ) -> tuple[Effect, ...]:
-        temp = self.temporary(path)
-        stat, mark = self._stage(temp, path, content, like, mode)
-        return (Move(temp, path, identity(stat), True, mark),)
+        self._looks[path] = stat
+        return (Move(temp, path, identity(stat), True, mark, empty),)
+
+    def _swapped(
+        self, slot: bytes, path: bytes, stat: Stat, found: Stat, mark: str | None
+    ) -> tuple[Effect, ...]:
+        self._looks[path] = stat
+        return (Swap(slot, path, identity(stat), identity(found), mark),)
+
+    def _replaceable(self, path: bytes) -> Stat:
+        found = self.source(path)
+        if found.kind not in ("file", "link"):
+            raise Conflict(
+                f"`{names.show(path)}` is a {found.kind}, not a file", path=path, verdict="blocked"
+            )
+        return found
+
+    def _copy(self, src: bytes, found: Stat, at: bytes, path: bytes) -> tuple[Stat, str | None]:
+        """Stage a copy of `src`, which will be at `path`, as `at`."""
+        made = self.ground.copy(src, at)
+        self._note_lost(path, made.not_kept)
+        mark = made.sha256 if found.kind == "file" else None
+        if found.kind == "folder":
+            mark = self.ground.mark(at, "folder", listing=self.kept("tree"))
+        return self._staged(at), mark
 
     def _stage(
         self,
         at: bytes,
         path: bytes,
         content: bytes | SecretText | Iterable[bytes],
-        like: Stat,
+        like: Stat | None,
         mode: int | None,
     ) -> tuple[Stat, str]:
+        """Stage a file, which will be at `path`, as `at`, with the metadata of the file at `path` now."""
         chunks, keyed = self._chunks(content)
-        made = self.ground.write(at, chunks, 0o600)
+        is_file = like is not None and like.kind == "file"
+        by_default = mode is None and not is_file and not keyed
+        made = self.ground.write(at, chunks, None if by_default else 0o600)
         fd, name = self.ground.at(at)
-        if like.kind == "file":
+        if is_file:
             old_fd, old_name = self.ground.at(path)
-            kept = metadata.read_metadata_at(old_fd, old_name)
+            kept = _of_data(metadata.read_metadata_at(old_fd, old_name))
             self._note_lost(path, tuple(metadata.apply_metadata(fd, name, kept, times=False)))
-        if mode is not None or like.kind != "file":
-            metadata.set_mode_at(fd, name, 0o644 if mode is None else mode)
-        stat = self.ground.look(at)
-        assert stat is not None
+        if mode is not None:
+            metadata.set_mode_at(fd, name, mode)
         mark = self.ground.mark(at, "file", keyed=True) if keyed else made.sha256
-        return stat, mark
+        return self._staged(at), mark
+
+    def _staged(self, at: bytes) -> Stat:
+        stat = self.ground.look(at)
+        if stat is None:
+            raise Conflict(f"`{names.show(at)}` vanished right after it was made", path=at)
+        return stat
 
     def _mark(self, path: bytes, found: Stat) -> str:
         if found.kind == "folder":
@@ -283,6 +348,12 @@ class Context:
 
     def _note_lost(self, path: bytes, lost: tuple[str, ...]) -> None:
         self.not_kept += tuple(f"{names.show(path)}: {each}" for each in lost)
+
+
+def _of_data(kept: metadata.Metadata) -> metadata.Metadata:
+    """Metadata for other content: what lets a program run with somebody else's rights is not passed on."""
+    xattrs = {name: value for name, value in kept.xattrs.items() if name != b"security.capability"}
+    return replace(kept, mode=kept.mode & ~0o6000, xattrs=xattrs)
 
 
 def _letters(count: int) -> str:

@@ -11,7 +11,8 @@ import errno
 import hashlib
 import hmac
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from deskshell.errors import Conflict, StepFailed
@@ -68,15 +69,10 @@ class Ground:
             store, _, task = folder.partition(b":")
             base = self._stores[store]
             if not task or b"/" in task or task.startswith(b"."):
-                raise Conflict(f"`{names.show(path)}` is no name in the state folder", path=path, verdict="damaged")
-            where = base + b"/" + task
-            try:
-                fd = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            except FileNotFoundError:
-                os.makedirs(where, mode=0o700)
-                for above in (base, os.path.dirname(base)):
-                    _fsync_folder(above)
-                fd = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                raise Conflict(
+                    f"`{names.show(path)}` is no name in the state folder", path=path, verdict="damaged"
+                )
+            fd = _open_or_make(base + b"/" + task, base)
             self._store_fds[folder] = fd
         return fd, name
 
@@ -99,6 +95,16 @@ class Ground:
         known = self._renameable.get(pair)
         if known is None:
             known = moving.renameable(self._nearest(src), self._nearest(dst))
+            self._renameable[pair] = known
+        return known
+
+    def can_hold(self, path: bytes) -> bool:
+        """True when the object at `path` can be renamed into holding; cached by its parent."""
+        pair = (path.rpartition(b"/")[0], b"held:")
+        known = self._renameable.get(pair)
+        if known is None:
+            with _opened(self._stores[b"held"]) as fd:
+                known = moving.renameable(self._nearest(path), fd)
             self._renameable[pair] = known
         return known
 
@@ -166,7 +172,9 @@ class Ground:
         fd, name = self._ready(path)
         found = stat_at(fd, name)
         if found is None or found.kind == "folder" or found.nlink < 2:
-            raise Conflict(f"`{names.show(path)}` is the only name of this object", path=path, verdict="failed")
+            raise Conflict(
+                f"`{names.show(path)}` is the only name of this object", path=path, verdict="failed"
+            )
         os.unlink(name, dir_fd=fd)
         self._dirty[path.rpartition(b"/")[0]] = None
 
@@ -245,7 +253,9 @@ class Ground:
         if old is None:
             return [(path, "content")]
         changed = tree.differences(tree.load(old), entries)
-        return [(path + b"/" + inner if inner else path, how) for inner, how in changed] or [(path, "content")]
+        return [(path + b"/" + inner if inner else path, how) for inner, how in changed] or [
+            (path, "content")
+        ]
 
     def is_whole(self, path: bytes, wanted: str) -> bool:
         """True when `path` has the mark `wanted` (see `mark`)."""
@@ -384,10 +394,25 @@ class Ground:
         self._store_fds.clear()
 
 
-def _fsync_folder(path: bytes) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _open_or_make(where: bytes, base: bytes) -> int:
+    """Open a folder of the state folder; when it has to be made, its name is durable before it is used."""
     try:
-        moving.sync_folder(fd)
+        return os.open(where, _FOLDER)
+    except FileNotFoundError:
+        os.makedirs(where, mode=0o700, exist_ok=True)
+        for above in (base, os.path.dirname(base)):
+            with _opened(above) as fd:
+                moving.sync_folder(fd)
+        return os.open(where, _FOLDER)
+
+
+@contextmanager
+def _opened(path: bytes) -> Iterator[int]:
+    fd = _open_or_make(path, path)
+    try:
+        yield fd
     finally:
         os.close(fd)
-
