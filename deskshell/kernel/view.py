@@ -8,7 +8,8 @@ remembers what it saw on disk for each step (`take_seen`): the state a plan was 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, NoReturn
 
 from deskshell.errors import PlanConflict
@@ -20,7 +21,8 @@ class Node(NamedTuple):
     """One object in the view.
 
     `origin` is the path at which its bytes can be read from disk now, None for what a step will
-    make; `by` is the step that put it here, None for what stands on disk.
+    make; `stat` is None for what is not there yet; `by` is the step that put it here, None for what
+    stands on disk.
     """
 
     kind: str
@@ -32,9 +34,13 @@ class Node(NamedTuple):
 
 
 class View:
-    """A folder tree as planned. Paths are absolute bytes whose parents are resolved."""
+    """A folder tree as planned. Paths are absolute bytes whose parents are resolved.
 
-    def __init__(self) -> None:
+    `now_ns` is the modification time of what steps will make, this moment when not given.
+    """
+
+    def __init__(self, now_ns: int | None = None) -> None:
+        self._now_ns = time.time_ns() if now_ns is None else now_ns
         self._over: dict[bytes, dict[bytes, Node | None]] = {}  # parent → name → node (None: gone)
         self._folders_made: list[tuple[bytes, bool]] = []
         self._early: set[bytes] = set()
@@ -51,9 +57,9 @@ class View:
         if over is not None and name in over:
             return over[name]
         if not self._over:
-            return self._from_disk(path, path)
-        origin = self.origin_of(parent)
-        return None if origin is None else self._from_disk(path, origin + b"/" + name)
+            return self._from_disk(path, path, None)
+        origin, by = self._trace(parent)
+        return None if origin is None else self._from_disk(path, origin + b"/" + name, by)
 
     def exists(self, path: bytes) -> bool:
         """True when anything, a dangling link included, has this name."""
@@ -66,15 +72,21 @@ class View:
 
     def origin_of(self, folder: bytes) -> bytes | None:
         """Where the entries of `folder` stand on disk now; None when it is not on disk yet, or gone."""
+        return self._trace(folder)[0]
+
+    def _trace(self, folder: bytes) -> tuple[bytes | None, str | None]:
+        """`origin_of`, and the step that will have copied the entries from there, if one will."""
         if not folder:
-            return b""
+            return b"", None
         parent, _, name = folder.rpartition(b"/")
         over = self._over.get(parent)
         if over is not None and name in over:
             node = over[name]
-            return node.origin if node is not None and node.kind == "folder" else None
-        above = self.origin_of(parent)
-        return None if above is None else above + b"/" + name
+            if node is None or node.kind != "folder":
+                return None, None
+            return node.origin, node.by if node.stat is None else None
+        above, by = self._trace(parent)
+        return (None if above is None else above + b"/" + name), by
 
     def scan(self, folder: bytes) -> Iterator[tuple[bytes, Node]]:
         """Names and objects directly in `folder`, in byte order of names; nothing when it is missing.
@@ -82,7 +94,7 @@ class View:
         Raises OSError (EACCES) when the folder cannot be read.
         """
         over = self._over.get(folder, {})
-        origin = self.origin_of(folder)
+        origin, by = self._trace(folder)
         found = [name for name, node in over.items() if node is not None]
         if origin is not None:
             try:
@@ -93,52 +105,65 @@ class View:
             node = over.get(name)
             if node is None:
                 assert origin is not None
-                node = self._from_disk(None, origin + b"/" + name)
+                node = self._from_disk(None, origin + b"/" + name, by)
             if node is not None:
                 yield name, node
 
-    def _from_disk(self, path: bytes | None, origin: bytes) -> Node | None:
+    def _from_disk(self, path: bytes | None, origin: bytes, by: str | None) -> Node | None:
         found = stat_path(origin)
-        if path is not None:
+        if path is not None and by is None:  # what a copy will make has no identity yet
             self._seen.setdefault(path, None if found is None else identity(found))
         if found is None:
             return None
-        return Node(found.kind, found.size, found.mtime_ns, origin, found)
+        return Node(found.kind, found.size, found.mtime_ns, origin, None if by else found, by)
 
     def take_seen(self) -> tuple[tuple[bytes, Identity | None], ...]:
         """What was looked at on disk since the last call: the state that a step is planned for."""
         seen, self._seen = self._seen, {}
         return tuple(seen.items())
 
+    def forget_seen(self, paths: Iterable[bytes]) -> None:
+        """Leave `paths` out of the state that the plan is made for: the step takes them as it finds them."""
+        for path in paths:
+            self._seen.pop(path, None)
+
     # changing
 
-    def create(self, path: bytes, kind: str, step: str, *, size: int = 0, origin: bytes | None = None) -> None:
-        """A new object at `path`; its parents are made when missing. Raises PlanConflict when taken.
-
-        `origin` names where its bytes can be read (a copy's source).
-        """
-        taken = self.look(path)
-        if taken is not None:
-            self._taken(path, taken, step)
+    def create(self, path: bytes, kind: str, step: str, *, size: int = 0) -> None:
+        """A new object at `path`; its parents are made when missing. Raises PlanConflict when taken."""
+        self.need_free(path, step)
         self.need_parent(path, step)
-        self._put(path, Node(kind, size, 0, origin, None, step))
+        self._put(path, Node(kind, size, self._now_ns, None, None, step))
 
     def replace(self, path: bytes, kind: str, step: str, *, size: int = 0) -> None:
         """Another object at `path`, where there may be one already (not a folder)."""
-        taken = self.look(path)
-        if taken is not None and taken.kind == "folder":
-            self._taken(path, taken, step)
+        self.need_replaceable(path, step)
         self.need_parent(path, step)
-        self._put(path, Node(kind, size, 0, None, None, step))
+        self._put(path, Node(kind, size, self._now_ns, None, None, step))
 
-    def move(self, src: bytes, dst: bytes, step: str) -> None:
+    def copy(self, src: bytes, dst: bytes, step: str, *, replace: bool = False) -> None:
+        """A copy of `src`, with all that is in it, at `dst`.
+
+        Raises PlanConflict (source missing, target taken or inside the source).
+        """
+        node = self.source(src, step)
+        if replace:
+            self.need_replaceable(dst, step)
+        else:
+            self.need_free(dst, step)
+        self.refuse_inside(src, dst, node, step)
+        self.need_parent(dst, step)
+        self._put(dst, node._replace(stat=None, by=step))
+        if node.kind == "folder":
+            self._copy_below(src, dst, step)
+
+    def move(self, src: bytes, dst: bytes, step: str, *, replace: bool = False) -> None:
         """`src` gets the name `dst`. Raises PlanConflict (source missing, target taken or inside)."""
-        node = self.look(src)
-        if node is None:
-            self._missing(src, step)
-        taken = self.look(dst)
-        if taken is not None:
-            self._taken(dst, taken, step)
+        node = self.source(src, step)
+        if replace and dst != src:
+            self.need_replaceable(dst, step)
+        else:
+            self.need_free(dst, step)
         self.refuse_inside(src, dst, node, step)
         self.need_parent(dst, step)
         self._put(src, None)
@@ -172,6 +197,21 @@ class View:
         if node is None:
             self._missing(path, step)
         return node
+
+    def need_free(self, path: bytes, step: str) -> None:
+        """Raise TargetTaken when anything has the name `path`."""
+        taken = self.look(path)
+        if taken is not None:
+            self._taken(path, taken, step)
+
+    def need_replaceable(self, path: bytes, step: str) -> None:
+        """Raise PlanConflict when `path` is there and neither a file nor a link."""
+        taken = self.look(path)
+        if taken is not None and taken.kind not in ("file", "link"):
+            raise PlanConflict(
+                f"step `{step}`: `{names.show(path)}` is a {taken.kind}, which is not replaced",
+                hint="only files and links are; move it away first, or choose another target",
+            )
 
     def need_parent(self, path: bytes, step: str) -> None:
         """Plan the missing folders above `path`, shallowest first (see `take_folders`).
@@ -227,6 +267,14 @@ class View:
         below = src + b"/"
         for parent in [each for each in self._over if each == src or each.startswith(below)]:
             self._over.setdefault(dst + parent[len(src) :], {}).update(self._over.pop(parent))
+
+    def _copy_below(self, src: bytes, dst: bytes, step: str) -> None:
+        """What earlier steps will have done inside `src` comes along with its copy."""
+        for parent, inner in list(self._over.items()):
+            if parent == src or parent.startswith(src + b"/"):
+                self._over[dst + parent[len(src) :]] = {
+                    name: each and each._replace(stat=None, by=step) for name, each in inner.items()
+                }
 
     def _drop_below(self, path: bytes) -> None:
         below = path + b"/"
