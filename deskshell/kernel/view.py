@@ -33,6 +33,20 @@ class Node(NamedTuple):
     by: str | None = None
 
 
+class Entry(NamedTuple):
+    """One name in a folder: `kind` is file, folder, link or special (fifo, socket, device).
+
+    `origin` and `node` as in `Node` (`node` is None for what stands on disk as it is); `ino` is a
+    folder's inode number, 0 when not known.
+    """
+
+    name: bytes
+    kind: str
+    origin: bytes | None
+    node: Node | None
+    ino: int
+
+
 class View:
     """A folder tree as planned. Paths are absolute bytes whose parents are resolved.
 
@@ -108,6 +122,37 @@ class View:
                 node = self._from_disk(None, origin + b"/" + name, by)
             if node is not None:
                 yield name, node
+
+    def entries(self, folder: bytes) -> Iterator[Entry]:
+        """What is directly in `folder`, in no order and without looking at each: for selectors.
+
+        Nothing when there is no such folder. Raises OSError (EACCES) when it cannot be read.
+        """
+        folder = folder.rstrip(b"/")
+        over = self._over.get(folder, {})
+        origin, by = self._trace(folder)
+        for name, node in over.items():
+            if node is not None:
+                yield Entry(name, node.kind, node.origin, node, 0)
+        if origin is None:
+            return
+        try:
+            listing = os.scandir(origin or b"/")
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        with listing:
+            for entry in listing:
+                name = entry.name
+                if over and name in over:
+                    continue
+                where = origin + b"/" + name
+                node = self._from_disk(None, where, by) if by else None  # comes along with a copy
+                if entry.is_file(follow_symlinks=False):
+                    yield Entry(name, "file", where, node, 0)
+                elif entry.is_dir(follow_symlinks=False):
+                    yield Entry(name, "folder", where, node, entry.inode())
+                else:
+                    yield Entry(name, "link" if entry.is_symlink() else "special", where, node, 0)
 
     def _from_disk(self, path: bytes | None, origin: bytes, by: str | None) -> Node | None:
         found = stat_path(origin)
