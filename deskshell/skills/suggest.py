@@ -1,0 +1,17 @@
+"""Messages about names that are not known, with the nearest one that is."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`` (did you mean `x`?)`` for the closest of `known`, or nothing when none is close."""
+    found = difflib.get_close_matches(name.casefold(), list(known), n=1, cutoff=0.6)
+    return f" (did you mean `{found[0]}`?)" if found else ""
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """``unknown key `form` (did you mean `from`?)``."""
+    return f"unknown {what} `{name}`{nearest(name, known)}"
