@@ -74,6 +74,11 @@ def _cells(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def width(text: str) -> int:
+    """Columns that a terminal gives to `text`: wide characters take two, combining ones none."""
+    return sum(map(_cells, text)) if not text.isascii() else len(text)
+
+
 def shorten(text: str, width: int) -> str:
     """`text` in at most `width` terminal columns, cut in the middle with `…` so that start and end stay."""
     cells = [_cells(char) for char in text]
