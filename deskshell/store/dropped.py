@@ -14,19 +14,19 @@ MARK = b'"type":"dropped"'
 
 
 class Dropped(NamedTuple):
-    """Lines `first_seq` to `last_seq` were dropped with their `files` (name, sha256); `check` is the last one's."""
+    """Lines `first_seq` to `last_seq` were dropped with their `files` (name, sha256); `last_check` is the last one's."""
 
     seq: int
     first_seq: int
     last_seq: int
-    check: str
+    last_check: str
     files: tuple[tuple[str, str], ...]
 
     def covers(self, previous: Previous) -> bool:
         """True when this accounts for the segment that a header calls its previous one."""
         if not self.first_seq <= previous.first <= previous.seq <= self.last_seq:
             return False
-        return self.last_seq != previous.seq or self.check == previous.check.decode()
+        return self.last_seq != previous.seq or self.last_check == previous.check.decode()
 
 
 def read_dropped(value: dict[str, Any]) -> Dropped | None:
@@ -36,7 +36,7 @@ def read_dropped(value: dict[str, Any]) -> Dropped | None:
     try:
         files = tuple((str(file["name"]), str(file["sha256"])) for file in value["files"])
         return Dropped(
-            int(value["seq"]), int(value["firstSeq"]), int(value["lastSeq"]), str(value["check"]), files
+            int(value["seq"]), int(value["firstSeq"]), int(value["lastSeq"]), str(value["lastCheck"]), files
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -57,7 +57,7 @@ def record_of(segments: list[Segment], last: Previous | None) -> dict[str, Any]:
         "type": "dropped",
         "firstSeq": next((segment.number for segment in segments if not segment.is_plain), 0),
         "lastSeq": 0 if last is None else last.seq,
-        "check": (START if last is None else last.check).decode(),
+        "lastCheck": (START if last is None else last.check).decode(),
         "files": files,
     }
 

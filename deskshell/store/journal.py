@@ -22,7 +22,7 @@ from deskshell.errors import JournalDamaged, StateFolderError
 from deskshell.store.atomic import sync_data, sync_folder
 from deskshell.store.dropped import record_of
 from deskshell.store.folder import StateFolder
-from deskshell.store.lines import START, Previous, Seal, build_header, check_of
+from deskshell.store.lines import SEAL_KEYS, START, Previous, Seal, build_header, check_of
 from deskshell.store.reader import Reader
 from deskshell.store.rotation import finish_rotation, set_plain_aside, start_segment
 from deskshell.store.segments import (
@@ -39,6 +39,7 @@ from deskshell.store.verify import VerifyReport, verify_journal
 
 DEFAULT_MAX_BYTES = 5 * 2**20
 FAILED_SYNC = "a sync failed"
+NOT_OPEN = "it is not open"
 
 
 class Journal(Reader):
@@ -73,7 +74,7 @@ class Journal(Reader):
         self._durable_size = 0
         self._durable_check = b""
         self._spent = 0  # the highest seq given out, when lines were lost: seqs are never used twice
-        self._failed = ""  # why nothing may be appended to this segment any more
+        self._failed = NOT_OPEN  # why nothing may be appended; empty when all is well
 
     def open(self) -> None:
         """Make the journal ready to append; create it, finish a rotation cut short, set a torn tail aside.
@@ -103,6 +104,7 @@ class Journal(Reader):
     def close(self) -> None:
         """Let go of the live segment; syncs nothing. Reading goes on working."""
         fd, self._fd = self._fd, -1
+        self._failed = NOT_OPEN
         if fd >= 0:
             os.close(fd)
 
@@ -126,7 +128,7 @@ class Journal(Reader):
             ValueError: a body is empty or holds a newline.
         """
         if self._failed:
-            raise OSError(errno.EIO, f"this journal segment takes no more entries: {self._failed}")
+            raise OSError(errno.EIO, f"the journal takes no entries: {self._failed}")
         seq, durable, check = self.last_seq, self.durable_seq, self._check
         end = b',"durable":%d' % durable
         lines = []
@@ -143,7 +145,7 @@ class Journal(Reader):
             raise ValueError("a journal line is a JSON object with a key and without newline")
         written = os.write(self._fd, data)
         if written != len(data):
-            self._failed = "it was cut short by a full disk"
+            self._failed = "its last entry was cut short by a full disk"
             self._spent = seq
             raise OSError(errno.ENOSPC, "the journal entry was written in part only")
         first, self.last_seq = self.last_seq + 1, seq
@@ -152,7 +154,14 @@ class Journal(Reader):
         return range(first, seq + 1)
 
     def append_object(self, value: dict[str, Any]) -> int:
-        """Write one line holding `value` (not empty) and return its seq; errors as `append`."""
+        """Write one line holding `value` and return its seq.
+
+        Raises:
+            OSError: as `append`.
+            ValueError: `value` is empty or has a key of the seal.
+        """
+        if not SEAL_KEYS.isdisjoint(value):
+            raise ValueError("`seq`, `durable` and `check` are the journal's own")
         return self.append([json.dumps(value, separators=(",", ":"), ensure_ascii=False)[:-1]])[0]
 
     def sync(self) -> None:
@@ -164,7 +173,7 @@ class Journal(Reader):
                 what it still needs (the `begin` of its task, if that was among them).
         """
         if self._failed:
-            raise OSError(errno.EIO, f"this journal segment takes no more entries: {self._failed}")
+            raise OSError(errno.EIO, f"the journal takes no entries: {self._failed}")
         if self.durable_seq == self.last_seq:
             return
         self._sync_segment()

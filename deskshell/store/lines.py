@@ -28,6 +28,10 @@ _LONGEST_SEAL = CHECK_BYTES + 60
 HEADER_START = b'{"type":"header",'
 
 
+#: Keys that no body may have: the seal's come last and win.
+SEAL_KEYS = frozenset(("seq", "durable", "check"))
+
+
 class Seal(NamedTuple):
     """What the end of a line claims."""
 

@@ -76,13 +76,14 @@ def finish_rotation(folder: Path) -> None:
 
 def set_plain_aside(live: Path, ts_s: float) -> None:
     """Rename a `journal.jsonl` without header, as older versions wrote it, untouched."""
-    while True:
-        try:
-            rename_no_replace(live, live.parent / rotated_name(ts_s, None))
-        except FileExistsError:
-            ts_s += 1  # the name is for people; what counts is the first line's time
-        else:
+    for segment in list_segments(live.parent):
+        if segment.is_plain and not segment.is_live and os.path.samefile(segment.path, live):
+            os.unlink(live)  # a kill between link and unlink
             break
+    while os.path.lexists(live):
+        with contextlib.suppress(FileExistsError):
+            rename_no_replace(live, live.parent / rotated_name(ts_s, None))
+        ts_s += 1  # the name is for people; what counts is the first line's time
     sync_folder(live.parent)
 
 

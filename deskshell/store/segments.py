@@ -92,7 +92,7 @@ def list_segments(folder: Path, *, lost: list[str] | None = None) -> list[Segmen
     """
     # The live one first: if it is rotated meanwhile, it is found a second time under its new name.
     numbers: dict[int, str] = {}
-    plain: list[tuple[int, bool, str]] = []
+    plain: dict[tuple[int, int], tuple[int, str]] = {}
     _classify(folder, LIVE, numbers, plain, lost)
     try:
         names = sorted(name for name in os.listdir(folder) if _ROTATED.fullmatch(name))
@@ -106,7 +106,7 @@ def list_segments(folder: Path, *, lost: list[str] | None = None) -> list[Segmen
             _classify(folder, name, numbers, plain, lost)
     segments = []
     number = _PLAIN_BASE
-    for ts_ms, _, name in sorted(plain):
+    for ts_ms, name in sorted(plain.values()):
         number = max(number + 1, _PLAIN_BASE + ts_ms)
         segments.append(Segment(folder, name, number))
     segments += [Segment(folder, name, number) for number, name in sorted(numbers.items())]
@@ -117,7 +117,7 @@ def _classify(
     folder: Path,
     name: str,
     numbers: dict[int, str],
-    plain: list[tuple[int, bool, str]],
+    plain: dict[tuple[int, int], tuple[int, str]],
     lost: list[str] | None,
 ) -> None:
     try:
@@ -131,7 +131,9 @@ def _classify(
         else:
             values = parse(first_line(fd)) or {}
             ts = values.get("ts")
-            plain.append((int(ts) if isinstance(ts, int | float) else 0, name == LIVE, name))
+            # By inode: a kill while the file was renamed can leave it under two names.
+            status = os.fstat(fd)
+            plain[status.st_dev, status.st_ino] = (int(ts) if isinstance(ts, int | float) else 0, name)
     except JournalDamaged:
         if lost is None:
             raise
@@ -193,9 +195,9 @@ def header_at(fd: int, name: str) -> Header | None:
     """
     line = first_line(fd)
     header = read_header(line)
-    if header is not None:
-        return header
     size = os.fstat(fd).st_size
+    if header is not None and header.size <= size:  # with its newline
+        return header
     ends = os.pread(fd, _SMALL_BLOCK, 0), os.pread(fd, _SMALL_BLOCK, max(0, size - _SMALL_BLOCK))
     was_sealed = any(read_seal(part) for end in ends for part in end.split(b"\n"))
     was_header = size > 0 and HEADER_START.startswith(line[: len(HEADER_START)].strip(b"\0"))
