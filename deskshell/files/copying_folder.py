@@ -11,7 +11,7 @@ from typing import NamedTuple
 from deskshell.errors import Conflict, StepFailed
 from deskshell.files.copying_one import changed, copy_one, unchanged, unmake
 from deskshell.files.identity import Stat, same_object, stat_at, stat_fd
-from deskshell.files.metadata import Metadata, apply_metadata_fd, read_metadata, set_mode_at
+from deskshell.files.metadata import Metadata, apply_metadata_fd, drop_default_acl, read_metadata, set_mode_at
 from deskshell.files.moving import sync_filesystem, sync_folder
 from deskshell.files.names import show
 from deskshell.files.opening import Descent, open_beneath, open_folder
@@ -67,9 +67,14 @@ class FolderCopy:
     def _run(self, source: Descent) -> Copied:
         made = _look(self._dst_fd, self._dst)
         self._made.append((b"", made))
+        # A default ACL of the folder around it may have taken even our own rights away, and would be inherited
+        # by all that is made inside.
+        if made.mode != 0o700:
+            set_mode_at(self._dst_fd, self._dst, 0o700)
         self._root_fd = open_folder(self._dst_fd, self._dst)
         if not same_object(made, stat_fd(self._root_fd)):
             raise Conflict(f"`{show(self._dst)}` was replaced while it was made")
+        drop_default_acl(self._root_fd)
         copy = Descent(self._root_fd, b".")
         try:
             self._copy_tree(source, copy)

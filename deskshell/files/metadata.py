@@ -265,6 +265,12 @@ def _try(call: Callable[..., object], *args: object) -> bool:
     return True
 
 
+def drop_default_acl(fd: int) -> None:
+    """Have nothing that is made in the open folder `fd` inherit an ACL."""
+    if hasattr(os, "removexattr"):
+        _try(os.removexattr, fd, ACL_DEFAULT)
+
+
 def set_mode_at(dir_fd: int, name: bytes, mode: int) -> None:
     """Set the mode bits (0o7777) of `name` in the folder `dir_fd`.
 
