@@ -41,6 +41,13 @@ def opened() -> Iterator[Callable[[Path | bytes], int]]:
 
 
 @pytest.fixture
+def deep(folder: Path) -> Iterator[Path]:
+    """`folder`, for trees so deep that Python's own rmtree (and so pytest's clean-up) gives up on them."""
+    yield folder
+    subprocess.run(["rm", "-rf", folder], check=True)
+
+
+@pytest.fixture
 def other_device(folder: Path) -> Iterator[Path]:
     """An empty folder on another file system than `folder`."""
     if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(folder).st_dev:

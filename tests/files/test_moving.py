@@ -70,13 +70,14 @@ def test_any_kind_of_object_is_renamed_into_another_folder(way: None, folder: Pa
     assert {n: e for n, e in after.items() if n != "."} == {n: e for n, e in before.items() if n != "."}
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "taken, content",
     [("t", ""), ("t", "text"), ("t", ("->", "nowhere")), ("t/", None), ("t/full", "x"), ("t", ("|",))],
 )
 @pytest.mark.parametrize("source", ["file", "dir"])
 def test_a_name_that_is_taken_is_never_replaced(
-    way: None, folder: Path, fd: int, source: str, taken: str, content: Content
+    folder: Path, fd: int, source: str, taken: str, content: Content
 ) -> None:
     """F06: by an empty file, an empty folder or a dangling link neither."""
     make_files(folder, {taken: content, "file": "mine", "dir/in": "mine"})

@@ -86,13 +86,13 @@ def test_folders_are_closed_again_when_something_cannot_be_removed(normal_folder
     assert (normal_folder / "a" / "b" / "theirs" / "f").exists()
 
 
-def test_a_folder_1000_deep_is_removed(folder: Path, fd: int) -> None:
-    (folder / "a").mkdir()
-    make_deep(folder / "a", 1000)
+def test_a_folder_1000_deep_is_removed(deep: Path, fd: int) -> None:
+    (deep / "a").mkdir()
+    make_deep(deep / "a", 1000)
 
     remove_object(fd, b"a")
 
-    assert os.listdir(folder) == []
+    assert os.listdir(deep) == []
 
 
 @pytest.mark.root
