@@ -40,12 +40,15 @@ class Records:
         """The data under `name`, or None.
 
         Raises:
+            StateFolderError: there is something under the name that cannot be read, or a link.
             ValueError: `name` is not 1 to 64 of `0-9a-z-`.
         """
         try:
             fd = os.open(self._path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
+        except OSError as exc:
+            raise StateFolderError(f"`{name}` cannot be read: {exc.strerror}") from exc
         with open(fd, "rb") as file:
             return file.read()
 

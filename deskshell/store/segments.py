@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from deskshell.errors import JournalDamaged
+from deskshell.errors import JournalDamaged, StateFolderError
 from deskshell.store.lines import HEADER_START, Header, parse, read_header, read_seal
 
 LIVE = "journal.jsonl"
@@ -88,7 +88,7 @@ def list_segments(folder: Path, *, lost: list[str] | None = None) -> list[Segmen
 
     Raises:
         JournalDamaged: there is such a file.
-        StateFolderError: a segment is in a newer format.
+        StateFolderError: a segment cannot be read, or is in a newer format.
     """
     # The live one first: if it is rotated meanwhile, it is found a second time under its new name.
     numbers: dict[int, str] = {}
@@ -143,8 +143,18 @@ def _classify(
 
 
 def open_file(path: Path) -> int:
-    """Open a segment for reading, never through a link."""
-    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    """Open a segment for reading, never through a link.
+
+    Raises:
+        FileNotFoundError: there is none.
+        StateFolderError: it cannot be opened, or is a link.
+    """
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError as exc:
+        raise StateFolderError(f"the journal file `{path}` cannot be read: {exc.strerror}") from exc
 
 
 def open_segment(segment: Segment) -> tuple[int, Header | None]:

@@ -258,6 +258,19 @@ def test_a_newer_format_is_neither_read_nor_written(journal: Journal, state: Sta
     assert state.journal_path.read_bytes() == data
 
 
+def test_a_link_in_place_of_the_journal_is_neither_read_nor_written(
+    journal: Journal, state: StateFolder
+) -> None:
+    real = state.journal_path.rename(state.path / "elsewhere")
+    state.journal_path.symlink_to(real)
+    before = real.read_bytes()
+
+    for use in (journal.open, lambda: list(journal.forward()), journal.verify):
+        with pytest.raises(StateFolderError, match="cannot be read"):
+            use()
+    assert real.read_bytes() == before
+
+
 def test_an_unsafe_folder_is_not_written(journal: Journal, state: StateFolder) -> None:
     state.path.chmod(0o777)
 
