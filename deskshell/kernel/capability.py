@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from deskshell.errors import CapabilityError, ScopeError
 from deskshell.files import names, scope
@@ -181,7 +181,8 @@ _PORTS = {"http": 80, "https": 443}
 
 def _url_below(url: str, prefix: str) -> bool:
     one, two = urlsplit(url), urlsplit(prefix)
-    if "@" in one.netloc or "\\" in url or any(part in ("..", ".") for part in one.path.split("/")):
+    # Servers decode before they resolve: `/form/%2e%2e/admin` lies outside of `/form`.
+    if "@" in one.netloc or "\\" in url or any(part in ("..", ".") for part in unquote(one.path).split("/")):
         return False
     try:
         same = (one.scheme, one.hostname, one.port or _PORTS.get(one.scheme)) == (

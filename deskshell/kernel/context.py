@@ -52,8 +52,9 @@ class Context:
         self._slots = 0
         self._looks: dict[bytes, Stat | None] = {}
         self._seen = tuple(seen)
-        #: What `do` learned and the result line is to keep (JSON values only), such as a status code.
-        self.facts: dict[str, Any] = {}
+        self.left: Stat | None = None  # the object as the last effect left it
+        self.not_kept: tuple[str, ...] = ()  # metadata that a copy could not keep
+        self.outcome: Mapping[str, Any] = {}  # what `do` learned, for kinds beyond the file system
 
     # looking
 
@@ -90,15 +91,22 @@ class Context:
         if self.look(path) is not None:
             raise Conflict(f"`{names.show(path)}` is taken", path=path, verdict="blocked")
 
-    def first_free(self, paths: Iterable[bytes]) -> bytes:
+    def first_free(self, *paths: bytes) -> bytes:
         """The first of `paths` where nothing stands. Raises Conflict when all are taken."""
-        path = b""
         for path in paths:
             if self.look(path) is None:
                 return path
-        raise Conflict(
-            f"`{names.show(path)}` is taken, and so are the names before it", path=path, verdict="blocked"
-        )
+        more = f", and {len(paths) - 1} names instead of it" if len(paths) > 1 else ""
+        raise Conflict(f"`{names.show(paths[0])}` is taken{more}", path=paths[0], verdict="blocked")
+
+    def replaceable(self, path: bytes) -> Stat:
+        """What stands at `path`; raises Conflict unless it is a file or a link."""
+        found = self.source(path)
+        if found.kind not in ("file", "link"):
+            raise Conflict(
+                f"`{names.show(path)}` is a {found.kind}, not a file", path=path, verdict="blocked"
+            )
+        return found
 
     def read(self, path: bytes) -> bytes:
         """The content of a regular file. Raises Conflict when there is none."""
@@ -215,7 +223,7 @@ class Context:
 
         What was there is held (or kept), and put back by undo as the very object it was.
         """
-        found = self._replaceable(path)
+        found = self.replaceable(path)
         if self.can_hold(path):
             slot = self.slot()
             stat, mark = self._stage(slot, path, content, found, mode)
@@ -227,7 +235,7 @@ class Context:
 
     def replace_copy(self, src: bytes, path: bytes) -> tuple[Effect, ...]:
         """A verified copy of the object at `src` takes the place of what is at `path`, which is held."""
-        source, found = self.source(src), self._replaceable(path)
+        source, found = self.source(src), self.replaceable(path)
         if not self.can_hold(path):
             return self.hold(path) + self.create_copy(src, path)
         slot = self.slot()
@@ -271,9 +279,6 @@ class Context:
             raise first
         return anything
 
-    left: Stat | None = None
-    not_kept: tuple[str, ...] = ()
-
     # helpers
 
     def _created(
@@ -287,14 +292,6 @@ class Context:
     ) -> tuple[Effect, ...]:
         self._looks[path] = stat
         return (Swap(slot, path, identity(stat), identity(found), mark),)
-
-    def _replaceable(self, path: bytes) -> Stat:
-        found = self.source(path)
-        if found.kind not in ("file", "link"):
-            raise Conflict(
-                f"`{names.show(path)}` is a {found.kind}, not a file", path=path, verdict="blocked"
-            )
-        return found
 
     def _copy(self, src: bytes, found: Stat, at: bytes, path: bytes) -> tuple[Stat, str | None]:
         """Stage a copy of `src`, which will be at `path`, as `at`."""

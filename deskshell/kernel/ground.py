@@ -13,27 +13,22 @@ import hmac
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
-from deskshell.errors import Conflict, StepFailed
-from deskshell.files import copying, metadata, moving, names, tree
-from deskshell.files.identity import Identity, Stat, same_object, stat_at
+from deskshell.errors import Conflict, ScopeError, StepFailed
+from deskshell.files import copying, metadata, moving, names, reading, tree
+from deskshell.files.identity import Identity, Stat, fs_id, same_object, stat_at, stat_fd, untouched
 from deskshell.files.scope import Places
+from deskshell.kernel.effects import put_path
 
 MANY_FOLDERS = 32  # above it one syncfs costs less than an fsync a folder (`kernel.md`, section 3)
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 
 
-class Stop(Protocol):
-    """Asked between steps and every few MiB of a copy; raises Interrupted when a signal came."""
-
-    def __call__(self) -> None: ...
-
-
 class Ground:
     """Named objects of one task: looking, renaming, comparing, and knowing what to sync.
 
-    `held` and `kept` are the state folder's two stores; `key` marks content that came from a secret.
+    `held` and `kept` are the state folder's two stores; `key` gives the key that marks content which
+    came from a secret. It owns `places`.
     """
 
     def __init__(
@@ -42,10 +37,10 @@ class Ground:
         *,
         held: bytes,
         kept: bytes,
-        key: bytes = b"",
+        key: Callable[[], bytes],
         tick: Callable[[int], None] | None = None,
     ) -> None:
-        self._places = places
+        self.places = places
         self._stores = {b"held": held, b"kept": kept}
         self._key = key
         self._tick = tick
@@ -59,7 +54,7 @@ class Ground:
     def at(self, path: bytes) -> tuple[int, bytes]:
         """Open folder and last name for `path`. Raises ScopeError, Conflict, FileNotFoundError."""
         if path[:1] == b"/":
-            return self._places.at(path)
+            return self.places.at(path)
         return self._in_store(path)
 
     def _in_store(self, path: bytes) -> tuple[int, bytes]:
@@ -164,7 +159,7 @@ class Ground:
     def _ready(self, path: bytes) -> tuple[int, bytes]:
         """`at`, for acting: the folder's path must still lead to the folder that is open."""
         if path[:1] == b"/":
-            self._places.recheck(path)
+            self.places.recheck(path)
         return self.at(path)
 
     def drop_name(self, path: bytes) -> None:
@@ -214,7 +209,7 @@ class Ground:
                 found += "@" + listing.decode("ascii")
             return found
         if keyed:
-            return "k:" + hmac.new(self._key, bytes.fromhex(self.hash(path)), hashlib.sha256).hexdigest()
+            return "k:" + hmac.new(self._key(), bytes.fromhex(self.hash(path)), hashlib.sha256).hexdigest()
         return self.hash(path)
 
     def hash(self, path: bytes) -> str:
@@ -282,6 +277,61 @@ class Ground:
         finally:
             os.close(inner)
 
+    def anchor_forms(self) -> list[dict[str, Any]]:
+        """The folders that the scopes are anchored in, as the journal keeps them."""
+        forms = []
+        for anchor in self.places.anchors:
+            form: dict[str, Any] = {}
+            put_path(form, "path", anchor.path)
+            form["id"] = [anchor.identity.kind, anchor.identity.ino, anchor.identity.birth_ns]
+            form["fs"] = fs_id(anchor.fd)
+            forms.append(form)
+        return forms
+
+    # folder times
+
+    def folder_fd(self, folder: bytes) -> int | None:
+        """The open folder at `folder`, the parent of a root included; None when it is not there."""
+        try:
+            return self.at(folder + b"/.")[0]
+        except OSError as exc:
+            if exc.errno in _MISSING:
+                return None
+            raise
+        except ScopeError:
+            for anchor in self.places.anchors:
+                if anchor.root.rpartition(b"/")[0] == folder:
+                    return self.at(anchor.root)[0]
+            raise
+
+    def folder_time(self, folder: bytes) -> int | None:
+        """The mtime of `folder` in nanoseconds, None when it is not there."""
+        fd = self.folder_fd(folder)
+        return None if fd is None else stat_fd(fd).mtime_ns
+
+    def set_folder_time(self, folder: bytes, mtime_ns: int) -> bool:
+        """Give `folder` back an earlier mtime; False when that is not allowed or it is gone."""
+        fd = self.folder_fd(folder)
+        if fd is None:
+            return False
+        try:
+            os.utime(fd, ns=(stat_fd(fd).atime_ns, mtime_ns))
+        except PermissionError:
+            return False
+        self._dirty[folder] = None
+        return True
+
+    def may_stage_in(self, folder: bytes) -> bool:
+        """False when the scope is a single file, so that its folder is not ours to write in."""
+        try:
+            self.at(folder + b"/.")
+        except ScopeError:
+            return False
+        except OSError as exc:
+            if exc.errno not in _MISSING:
+                raise
+        return True
+
     # staging
 
     def write(self, path: bytes, chunks: Iterable[bytes], mode: int | None = 0o600) -> copying.Copied:
@@ -327,6 +377,33 @@ class Ground:
         fd, name = self.at(path)
         return copying.read_file(fd, name)
 
+    def open(self, path: bytes) -> tuple[int, Stat]:
+        """A descriptor for reading the regular file at `path`, the caller's to close, and a first look.
+
+        Never follows a link and never waits. Raises StepFailed for anything but a file, OSError.
+        """
+        fd, name = self.at(path)
+        return reading.open_file(fd, name)
+
+    def chunks(self, path: bytes) -> Iterator[bytes]:
+        """The content of the regular file at `path`, a few MiB at a time (errors as `open`).
+
+        Raises StepFailed at the end when the file changed meanwhile.
+        """
+        fd, before = self.open(path)
+        try:
+            while chunk := os.read(fd, reading.CHUNK):
+                yield chunk
+                if self._tick is not None:
+                    self._tick(len(chunk))
+            if not untouched(before, stat_fd(fd)):
+                raise StepFailed(
+                    f"`{names.show(path)}` changed while it was read",
+                    hint="try again when nothing writes to it any more",
+                )
+        finally:
+            os.close(fd)
+
     # syncing
 
     def sync_staged(self) -> None:
@@ -360,24 +437,18 @@ class Ground:
             self._sync_filesystems(dirty)
             return
         for folder in dirty:
-            try:
-                fd = self.at(folder + b"/.")[0]
-            except OSError as exc:
-                if exc.errno in _MISSING:  # made and taken back, or moved on: its parent is dirty too
-                    continue
-                raise
+            fd = self.folder_fd(folder)
+            if fd is None:  # made and taken back, or moved on: its parent is dirty too
+                continue
             if not moving.sync_folder(fd):
                 moving.sync_filesystem(fd)
 
     def _sync_filesystems(self, folders: Iterable[bytes]) -> None:
         done: set[int] = set()
         for folder in folders:
-            try:
-                fd = self.at(folder + b"/.")[0]
-            except OSError as exc:
-                if exc.errno in _MISSING:
-                    continue
-                raise
+            fd = self.folder_fd(folder)
+            if fd is None:
+                continue
             dev = os.fstat(fd).st_dev
             if dev not in done:
                 done.add(dev)
@@ -388,10 +459,11 @@ class Ground:
         return tuple(self._dirty)
 
     def close(self) -> None:
-        """Close what was opened in the state folder; `Places` belongs to the caller."""
+        """Close everything that was opened."""
         for fd in self._store_fds.values():
             os.close(fd)
         self._store_fds.clear()
+        self.places.close()
 
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

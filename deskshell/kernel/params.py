@@ -58,6 +58,12 @@ class Param:
         return self.attr or self.name
 
 
+#: For `Action.planned`, by what `on_conflict` says: what stands at the target is held and replaced …
+REPLACE = Param("replace", "bool", "replace what stands there", required=False, default=False)
+#: … or further targets, of which the act takes the first free one.
+MORE = Param("more", "paths", "further names to try", required=False, default=())
+
+
 def build(cls: type[A], args: Mapping[str, Any]) -> A:
     """See `Action.build`."""
     return _make(cls, args)
@@ -93,6 +99,11 @@ def clean(path: bytes) -> bool:
         and b"\0" not in path
         and not any(part in (b"", b".", b"..") for part in parts[1:])
     )
+
+
+def parent(path: bytes) -> bytes:
+    """The folder that `path` lies in; ``b""`` is the root folder."""
+    return path.rpartition(b"/")[0]
 
 
 def _make(cls: type[A], args: Mapping[str, Any]) -> A:
