@@ -1,0 +1,134 @@
+"""`deskshell log` and `deskshell show`: what was done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deskshell.cli import complete
+from deskshell.cli.options import Json, command, single
+from deskshell.errors import UsageError
+
+if TYPE_CHECKING:
+    from deskshell.app import App
+
+log = single()
+show = single()
+
+STATUSES = ("ok", "rolled-back", "incomplete", "running", "recovery-pending", "undone", "partly-undone")
+
+
+@log.command(
+    **command(
+        [
+            "deskshell log --limit 10",
+            "deskshell log --since 2h --status incomplete",
+            "deskshell log --path ~/Documents/letter.pdf   # where it came from, through its moves",
+            "deskshell log --entries --json | jq .entries",
+        ],
+        ["0", "2", "70"],
+    )
+)
+def _log(
+    *,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help='started since then: 30m, 2h, 1d, or "2026-01-15 09:30"'),
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option(metavar="FILE", help="tasks that touched this file, under earlier names too")
+    ] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(metavar="S", help=f"only: {', '.join(STATUSES)}", autocompletion=lambda: list(STATUSES)),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="the N newest of them")] = None,
+    entries: Annotated[
+        bool, typer.Option("--entries", help="every step in its latest state, a JSON line each")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """List what has been done, newest first."""
+    if status is not None and status not in STATUSES:
+        raise UsageError(f"no such status: `{status}`", hint=f"one of {', '.join(STATUSES)}")
+    from deskshell.cli import output
+    from deskshell.cli.moments import since_ms
+    from deskshell.cli.session import open_app
+
+    which: dict[str, Any] = {
+        "since_ms": None if since is None else since_ms(since),
+        "path": None if path is None else absolute(path),
+        "status": status,
+        "limit": limit,
+    }
+    app = open_app()
+    tell_pending(app)
+    if entries:
+        found = app.entries(**which)
+        if json:
+            output.json_object({"entries": list(found)})
+        else:
+            for each in found:
+                output.json_line(each)
+    elif json:
+        output.json_object({"tasks": [each.to_json() for each in app.log(**which)]})
+    else:
+        from deskshell.cli import tasks
+
+        tasks.say_log(list(app.log(**which)))
+    return 0
+
+
+@show.command(
+    **command(
+        ["deskshell show task-1793201984999", "deskshell show task-1793201984999 --diff"],
+        ["0", "2", "70"],
+    )
+)
+def _show(
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK", help="the task's id", autocompletion=complete.task_ids, show_default=False
+        ),
+    ],
+    *,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="also what changed in each file; hashes for what is no text")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Show one task: who ran what, with which parameters and grants, and each step."""
+    from deskshell.cli import output, tasks
+    from deskshell.cli.session import open_app
+
+    app = open_app()
+    tell_pending(app)
+    detail = app.show(task)
+    if json:
+        shown = detail.to_json()
+        if diff:
+            shown["diff"] = [each.to_json() for each in app.diff(task)]
+        output.json_object(shown)
+        return 0
+    tasks.say_detail(detail)
+    if diff:
+        tasks.say_diff(app.diff(task))
+    return 0
+
+
+def absolute(path: str) -> bytes:
+    """`path` as the journal knows it: absolute, links in it not followed here."""
+    import os
+
+    return os.path.abspath(os.fsencode(os.path.expanduser(path)))
+
+
+def tell_pending(app: App) -> None:
+    """Say that a task is running, or was interrupted; it is not in what is shown, or not yet closed."""
+    from deskshell.cli.reports import tell_notes
+
+    note = app.pending()
+    if note:
+        tell_notes([note])

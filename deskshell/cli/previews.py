@@ -1,0 +1,92 @@
+"""A preview as text: the tree of what would be where, the sums, and what to know before saying yes."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from deskshell.cli import output, reports
+from deskshell.cli.output import Styled
+from deskshell.cli.tree import grow, say_tree
+from deskshell.cli.wording import count, size
+
+if TYPE_CHECKING:
+    from deskshell.app import Prepared
+
+
+def say_preview(prepared: Prepared) -> None:
+    """Print what the plan would do. Nothing in it was done."""
+    report = prepared.report()
+    origin = prepared.plan.origin
+    title = f"{origin.skill} {origin.version}".strip()
+    if not report.steps:
+        output.say(Styled(title, "bold"), ": nothing to do")
+        _say_notes(report.notes)
+        return
+    entries = list(prepared.tree())
+    output.say(
+        Styled(title, "bold"), f" would take {count(len(report.steps), 'step')}; nothing is changed yet"
+    )
+    output.say("")
+    if entries:
+        kinds = {step.n: step.kind for step in report.steps}
+        top = grow(
+            (path, kind == "folder", size_bytes, _note(kinds.get(n, "")))
+            for path, kind, size_bytes, n in entries
+        )
+        say_tree(top, guides=output.is_terminal(sys.stdout))
+        output.say("")
+    by_kind = Counter(step.kind for step in report.steps)
+    sums = [f"{number:,} {kind}" for kind, number in by_kind.items()]
+    total = sum(size_bytes or 0 for _, kind, size_bytes, _ in entries if kind == "file")
+    output.say(
+        f"{count(len(report.steps), 'step')}: {', '.join(sums)}" + (f"; {size(total)}" if total else "")
+    )
+    final = [f"{step.action_id} ({step.summary})" for step in report.steps if not step.reversible]
+    if final:
+        output.say(Styled("cannot be undone:", "yellow"), f" {reports.shortened(final)}")
+    else:
+        output.say("all of it can be undone")
+    _say_notes(report.notes)
+
+
+def _note(kind: str) -> str:
+    return kind.rpartition(".")[2]
+
+
+def _say_notes(notes: Sequence[str], most: int = 20) -> None:
+    for note in notes[:most]:
+        output.say(Styled("note:", "cyan"), f" {note}")
+    if len(notes) > most:
+        output.say(Styled(f"… and {count(len(notes) - most, 'more note')}; `--json` lists them all", "dim"))
+
+
+def say_how_to_apply(prepared: Prepared, skill: str, given: Mapping[str, str], grant: Iterable[str]) -> None:
+    """Print the command line that applies what was shown; secrets are left to their variables."""
+    words = ["deskshell", "run", quoted(skill)]
+    words.append("--ask" if prepared.needs_consent else "--mode apply")
+    words += [f"--grant {quoted(name)}" for name in grant]
+    secret = prepared.plan.secrets
+    words += [f"--set {quoted(f'{name}={value}')}" for name, value in given.items() if name not in secret]
+    output.say("")
+    output.say("apply with: ", Styled(" ".join(words), "bold"))
+
+
+def quoted(word: str) -> str:
+    r"""`word` for a shell, on one line; what cannot be printed is written as in bash's `$'…'`."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = "".join(
+        char
+        if char.isprintable() and char not in "'\\"
+        else "".join(f"\\x{byte:02x}" for byte in _bytes(char))
+        for char in word
+    )
+    return f"$'{escaped}'"
+
+
+def _bytes(char: str) -> bytes:
+    return char.encode("utf-8", "surrogateescape")
