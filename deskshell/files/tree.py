@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from deskshell.errors import Conflict
-from deskshell.files.identity import Stat, stat_at
+from deskshell.files.identity import KINDS, Stat, stat_at
 from deskshell.files.names import show
 from deskshell.files.opening import Descent
 from deskshell.files.reading import hash_file
@@ -234,11 +234,7 @@ def _parse(line: bytes) -> Entry:
         raise ValueError(f"not an entry of a listing: {line[:200]!r}")
     path, kind, mode, uid, gid, size, mtime_ns, nlink, target, sha256 = fields
     numbers = (mode, uid, gid, size, mtime_ns, nlink)
-    if (
-        any(type(number) is not int for number in numbers)
-        or not isinstance(kind, str)
-        or type(sha256) is not str
-    ):
+    if any(type(number) is not int for number in numbers) or kind not in KINDS or type(sha256) is not str:
         raise ValueError(f"not an entry of a listing: {line[:200]!r}")
     return Entry(_bytes(path), kind, *numbers, _bytes(target), sha256)
 
