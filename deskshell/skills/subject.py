@@ -55,7 +55,7 @@ class Found:
     def stat(self) -> Stat:
         """The object as it is on disk. Raises PlanConflict when it is not there (any more)."""
         if self._stat is None:
-            found = stat_path(self._readable("size or time"))
+            found = stat_path(self.readable("size or time"))
             if found is None:
                 raise PlanConflict(f"{self.show()} vanished while planning", hint="run the command again")
             self._stat = found
@@ -75,14 +75,15 @@ class Found:
     def taken(self) -> datetime | None:
         """The EXIF date in local time, None when there is none. Raises OSError when it cannot be read."""
         if isinstance(self._taken, bool):
-            self._taken = media.date_taken(self._readable("date taken")) if self.kind == "file" else None
+            self._taken = media.date_taken(self.readable("date taken")) if self.kind == "file" else None
         return self._taken
 
     def sha256(self) -> str:
         """Of the content. Raises OSError, StepFailed when it cannot be read."""
-        return reading.hash_file(AT_CWD, self._readable("content"))
+        return reading.hash_file(AT_CWD, self.readable("content"))
 
-    def _readable(self, what: str) -> bytes:
+    def readable(self, what: str) -> bytes:
+        """Where its bytes are now. Raises PlanConflict when a step has to make them first."""
         if self.origin is None:
             by = f"step `{self.node.by}`" if self.node is not None and self.node.by else "an earlier step"
             raise PlanConflict(

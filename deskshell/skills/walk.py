@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from deskshell.errors import NotFound, ScopeError
 from deskshell.files import names
-from deskshell.files.scope import is_within
+from deskshell.files.paths import is_within
 from deskshell.kernel.view import Entry, View
 from deskshell.skills.glob import DEEP, Matcher, Part, Pattern
 from deskshell.skills.subject import Found

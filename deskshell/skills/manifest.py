@@ -1,0 +1,290 @@
+"""The model of `skill.toml`; the same model reads JSON, as agents send it.
+
+Only this module (and `schema`) imports pydantic, and it is imported only where a manifest is read.
+Whatever is wrong becomes one ManifestError of one line that names file, table and key.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from deskshell.errors import IrreversibleError, ManifestError, NotFound, StepFailed
+from deskshell.files import names, reading
+from deskshell.kernel.action import Action
+from deskshell.skills import manifest_errors, step_args
+
+MAX_BYTES = 1 << 20
+RESERVED = ("file", "match", "row", "value", "n", "now")
+
+Kinds = Mapping[str, type[Action]]
+Texts = StrictStr | list[StrictStr]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class ParamSpec(_Model):
+    """`[params.NAME]`: one value that the user may set; required when it has no default."""
+
+    type: Literal["path", "text", "int", "bool", "choice", "duration", "secret"]
+    default: StrictStr | StrictInt | StrictBool | None = None
+    help: StrictStr = ""
+    choices: list[StrictStr] = []
+
+    @model_validator(mode="after")
+    def _fits(self) -> ParamSpec:
+        if (self.type == "choice") != bool(self.choices):
+            raise ValueError("`choices` belongs to the type `choice`, which needs it")
+        if self.type == "secret" and self.default is not None:
+            raise ValueError("a secret has no default: everyone can read this file")
+        return self
+
+
+class CapabilitySpec(_Model):
+    """`[[capabilities]]`: what the skill asks for, where, and why."""
+
+    name: Literal["fs.read", "fs.write", "fs.delete", "net.request"]
+    scope: list[StrictStr]
+    reason: Annotated[StrictStr, Field(min_length=1)]
+
+
+class ForEach(_Model):
+    """`for_each`: what to repeat a step for; exactly one of files, folders, paths, rows and values."""
+
+    files: Texts | None = None
+    folders: Texts | None = None
+    paths: Texts | None = None
+    rows: StrictStr | None = None
+    values: list[StrictStr] | None = None
+    skip: Texts = []
+    ext: Texts = []
+    category: Texts = []
+    name: StrictStr | None = None
+    larger_than: StrictStr | None = None
+    smaller_than: StrictStr | None = None
+    older_than: StrictStr | None = None
+    newer_than: StrictStr | None = None
+    taken: StrictBool | None = None
+    empty: StrictBool | None = None
+    duplicates: Literal["content"] | None = None
+    sort: (
+        Literal["path", "-path", "name", "-name", "size", "-size", "mtime", "-mtime", "taken", "-taken"]
+        | None
+    ) = None
+    limit: StrictInt | StrictStr | None = None
+
+    @property
+    def source(self) -> str:
+        """The one selector that is given."""
+        return next(key for key in SOURCES if getattr(self, key) is not None)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ForEach:
+        given = [key for key in SOURCES if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError(f"needs exactly one of {', '.join(f'`{key}`' for key in SOURCES)}")
+        filters = [key for key in self.model_fields_set if key not in (*SOURCES, "limit")]
+        if given[0] in ("rows", "values") and filters:
+            raise ValueError(f"`{filters[0]}` filters files; it does not go with `{given[0]}`")
+        if self.name is not None:
+            try:
+                re.compile(self.name)
+            except re.error as exc:
+                raise ValueError(f"`name` is no regular expression: {exc}") from exc
+        return self
+
+
+SOURCES = ("files", "folders", "paths", "rows", "values")
+
+
+class AssertSpec(_Model):
+    """One post-condition of a step."""
+
+    exists: StrictStr | None = None
+    missing: StrictStr | None = None
+    is_folder: StrictStr | None = None
+    sha256: StrictStr | None = None
+    contains: StrictStr | None = None
+    path: StrictStr | None = None
+    count: StrictInt | None = None
+    files: StrictStr | None = None
+    status: StrictInt | None = None
+
+    @property
+    def kind(self) -> str:
+        """The key that says what is asserted."""
+        return next(key for key in _ASSERTS if getattr(self, key) is not None)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> AssertSpec:
+        given = {key for key in type(self).model_fields if getattr(self, key) is not None}
+        if not any(given == {kind, *others} for kind, others in _ASSERTS.items()):
+            shapes = " · ".join(" + ".join((kind, *others)) for kind, others in _ASSERTS.items())
+            raise ValueError(f"needs one of: {shapes}")
+        return self
+
+
+_ASSERTS: Mapping[str, tuple[str, ...]] = {
+    "exists": (),
+    "missing": (),
+    "is_folder": (),
+    "sha256": ("path",),
+    "contains": ("path",),
+    "count": ("files",),
+    "status": (),
+}
+
+
+class ActionSpec(_Model):
+    """A kind of action and the values of its keys, templates not filled in."""
+
+    action: StrictStr
+    args: dict[str, Any]
+
+
+class StepSpec(_Model):
+    """`[[steps]]`: one action, or one for each selected item."""
+
+    id: StrictStr = ""
+    for_each: ForEach | None = None
+    on_conflict: Literal["refuse", "skip", "number", "replace"] | None = None
+    asserts: Annotated[list[AssertSpec], Field(alias="assert")] = []
+    undo: ActionSpec | Literal["derived", "none"] = "derived"
+    irreversible: StrictBool = False
+    action: StrictStr
+    args: dict[str, Any]
+
+
+class Manifest(_Model):
+    """A whole `skill.toml`."""
+
+    name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+    version: StrictStr
+    summary: StrictStr
+    params: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], ParamSpec] = {}
+    capabilities: list[CapabilitySpec] = []
+    steps: Annotated[list[StepSpec], Field(min_length=1)]
+
+
+#: Keys of a step that are the same for every kind.
+STEP_KEYS = ("id", "for_each", "on_conflict", "assert", "undo", "irreversible", "action")
+
+
+def load(path: bytes, kinds: Kinds) -> Manifest:
+    """Read a manifest file: JSON when it is called `*.json`, else TOML.
+
+    Raises:
+        NotFound: there is no such file, or it cannot be read.
+        ManifestError, IrreversibleError: see `from_data`.
+    """
+    shown = f"`{names.show(path)}`"
+    try:
+        content = reading.read_file(-100, path, MAX_BYTES)
+    except FileNotFoundError as exc:
+        raise NotFound(f"{shown} does not exist") from exc
+    except (OSError, StepFailed) as exc:
+        raise NotFound(f"{shown} cannot be read: {exc}") from exc
+    try:
+        text = content.decode("utf-8")
+        data = json.loads(text) if path.endswith(b".json") else tomllib.loads(text)
+    except (
+        ValueError,
+        RecursionError,
+    ) as exc:  # UnicodeDecodeError and both decoders' errors are ValueErrors
+        raise ManifestError(f"{shown}: {_one_line(exc)}", hint="see `deskshell skills check`") from exc
+    return from_data(data, kinds, shown)
+
+
+def from_data(data: Any, kinds: Kinds, source: str) -> Manifest:
+    """Check a manifest given as plain values; `source` names it in messages.
+
+    Raises:
+        ManifestError: something is unknown, missing or of the wrong type.
+        IrreversibleError: an `fs.delete` that could not be undone.
+    """
+    if not isinstance(data, Mapping):
+        raise ManifestError(f"{source}: a table is needed at the top")
+    _refuse_surrogates(data, source)
+    steps = data.get("steps")
+    prepared = dict(data)
+    if isinstance(steps, list):
+        prepared["steps"] = [_prepare_step(step, n, kinds, source) for n, step in enumerate(steps, 1)]
+    try:
+        manifest = Manifest.model_validate(prepared)
+    except ValidationError as exc:
+        raise manifest_errors.translate(exc, source) from exc
+    for name in manifest.params:
+        if name in RESERVED:
+            raise ManifestError(f"{source}: [params.{name}]: this name is taken", hint="call it otherwise")
+    for n, step in enumerate(manifest.steps, 1):
+        _check_step(step, manifest_errors.step_name(source, n, step.id), kinds)
+    return manifest
+
+
+def _prepare_step(step: Any, n: int, kinds: Kinds, source: str) -> Any:
+    """Set the keys of the step's kind apart from those that all steps share."""
+    if not isinstance(step, Mapping):
+        return step
+    where = manifest_errors.step_name(source, n, step.get("id"))
+    args = {key: value for key, value in step.items() if key not in STEP_KEYS}
+    done = {key: value for key, value in step.items() if key in STEP_KEYS}
+    step_args.check(step.get("action"), args, kinds, where, STEP_KEYS)
+    done["args"] = args
+    if "undo" in step:
+        done["undo"] = _prepare_undo(step["undo"], kinds, where)
+    return done
+
+
+def _prepare_undo(undo: Any, kinds: Kinds, where: str) -> Any:
+    if undo is None or undo == "none":
+        return "none"
+    if not isinstance(undo, Mapping):
+        raise ManifestError(
+            f'{where}: `undo` is "none", null, or a table with an action of its own',
+            hint="leave it out for the undo that the kernel derives",
+        )
+    args = {key: value for key, value in undo.items() if key != "action"}
+    step_args.check(undo.get("action"), args, kinds, f"{where}, undo", ("action",))
+    return {"action": undo["action"], "args": args}
+
+
+def _check_step(step: StepSpec, where: str, kinds: Kinds) -> None:
+    kind = kinds[step.action]
+    if step.on_conflict is not None and step.on_conflict not in kind.on_conflict:
+        known = ", ".join(f"`{each}`" for each in kind.on_conflict)
+        raise ManifestError(
+            f"{where}: `on_conflict` of `{step.action}` is one of {known}, not `{step.on_conflict}`"
+        )
+    if step.action == "fs.delete" and (step.irreversible or step.undo != "derived"):
+        raise IrreversibleError(
+            f"{where}: `fs.delete` must keep its undo; a deletion that cannot be taken back is always refused",
+            hint="leave out `undo` and `irreversible`: what is deleted is held, and `undo` puts it back",
+        )
+
+
+def _refuse_surrogates(data: Any, source: str) -> None:
+    """JSON can spell half characters, which no file, journal or terminal takes."""
+    try:
+        json.dumps(data, ensure_ascii=False, default=str).encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise ManifestError(f"{source}: holds a lone surrogate, which is no character") from exc
+
+
+def _one_line(exc: BaseException) -> str:
+    return " ".join(str(exc).split()) or type(exc).__name__
