@@ -11,7 +11,9 @@ from deskshell.cli.output import Styled
 from deskshell.cli.wording import count, shell_path
 
 if TYPE_CHECKING:
-    from deskshell.app import Finding, Skill, SkillTest
+    from deskshell.app.skillset import SkillTest
+    from deskshell.skills.check import Finding
+    from deskshell.skills.library import Skill
 
 
 def skill_json(skill: Skill) -> dict[str, Any]:

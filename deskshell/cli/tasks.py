@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from deskshell.cli import output
 from deskshell.cli.columns import say_table
 from deskshell.cli.output import Styled
-from deskshell.cli.wording import count, seconds, size, when
+from deskshell.cli.wording import count, seconds, shell_path, size, when
 from deskshell.kernel.report import show_target
 
 if TYPE_CHECKING:
-    from deskshell.app import StepDiff, TaskDetail, TaskSummary
+    from deskshell.app.diff import StepDiff
+    from deskshell.app.log import StepDetail, TaskDetail, TaskSummary
 
 _STYLES = {
     "ok": "green",
@@ -51,29 +52,63 @@ def say_detail(detail: TaskDetail) -> None:
     facts = {"started": when(task.started_ms)}
     if task.ended_ms is not None:
         facts["took"] = seconds(max(task.ended_ms - task.started_ms, 0) / 1000)
-    facts |= detail.facts
+    facts |= _facts(detail.facts)
+    if detail.undone_by:
+        facts["later"] = ", ".join(detail.undone_by)
+    if task.error:
+        facts["failed"] = task.error
     wide = max(map(len, facts)) + 2
     for name, fact in facts.items():
         output.say(Styled(f"  {name.ljust(wide)}", "dim"), fact)
     if detail.steps:
         output.say("")
-        rows: list[list[str | Styled]] = [
-            [
-                str(step.n),
-                step.action_id,
-                step.summary or show_target(step.target),
-                _status(step.status),
-                step.undo,
-            ]
-            for step in detail.steps
-        ]
+        rows = [_row(step) for step in detail.steps]
         say_table(["n", "step", "what", "status", "undo"], rows, right=frozenset([0]), flexible=2)
+    _say_rest(detail)
+
+
+def _facts(begin: Mapping[str, Any]) -> dict[str, str]:
+    """What a task's begin line says, for people: who ran what, from where, with which values and grants."""
+    found: dict[str, str] = {}
+    if begin.get("version") or begin.get("found"):
+        found["skill"] = " from ".join(str(begin[key]) for key in ("version", "found") if begin.get(key))
+    by = [str(begin[key]) for key in ("owner", "front") if begin.get(key)]
+    if begin.get("host"):
+        by.append(f"on {begin['host']}")
+    if by:
+        found["by"] = ", ".join(by)
+    for name, value in (begin.get("params") or {}).items():
+        if not str(name).endswith("Bytes"):
+            found[f"set {name}"] = "(secret)" if isinstance(value, Mapping) else str(value)
+    for grant in begin.get("grants") or ():
+        scopes = [str(each.get("path", each.get("url", ""))) for each in grant.get("scope", ())]
+        found[str(grant.get("capability"))] = ", ".join(shell_path(each) for each in scopes)
+    for name, value in (begin.get("refs") or {}).items():
+        found[str(name)] = str(value)
+    return found
+
+
+def _row(step: StepDetail) -> list[str | Styled]:
+    report = step.report
+    undo = "none" if step.undo is None else str(step.undo.get("kind", "yes"))
+    return [
+        str(report.n),
+        report.action_id,
+        report.summary or show_target(report.target),
+        _status(report.status),
+        undo,
+    ]
+
+
+def _say_rest(detail: TaskDetail) -> None:
     for step in detail.steps:
-        if step.error:
-            output.say(f"step `{step.action_id}` failed: {step.error}")
+        if step.report.error:
+            output.say(Styled("failed:", "red"), f" {step.report.action_id}: {step.report.error}")
     for left in detail.left:
         output.say(Styled("left:", "yellow"), f" {show_target(left.target)} ({left.reason})")
-    cost = sum(step.cost_bytes or 0 for step in detail.steps)
+    for line in detail.not_restored:
+        output.say(Styled("not restored:", "yellow"), f" {line}")
+    cost = sum(step.cost_bytes for step in detail.steps)
     output.say("")
     output.say(f"{count(len(detail.steps), 'step')}; {size(cost)} kept for undo")
 
@@ -84,8 +119,8 @@ def say_diff(found: Iterable[StepDiff]) -> None:
         output.say("")
         if each.lines is None:
             output.say(Styled(show_target(each.target), "bold"), ": no text that can be compared")
-            output.say(Styled(f"- sha256 {each.before_sha or 'none'}", "red"))
-            output.say(Styled(f"+ sha256 {each.after_sha or 'none'}", "green"))
+            output.say(Styled(f"- sha256 {each.before_sha256 or 'none'}", "red"))
+            output.say(Styled(f"+ sha256 {each.after_sha256 or 'none'}", "green"))
             continue
         if not each.lines:
             output.say(Styled(show_target(each.target), "bold"), ": content unchanged")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deskshell.cli import output
 from deskshell.cli.faults import tell
@@ -11,20 +11,26 @@ from deskshell.cli.output import Styled
 from deskshell.cli.wording import count, size
 
 if TYPE_CHECKING:
-    from deskshell.app import Check, GcReport, VerifyReport
+    from deskshell.app.doctor import Check
+    from deskshell.kernel.gc import GcReport
+    from deskshell.store.verify import VerifyReport
 
 _WORDS = {True: ("ok", "green"), None: ("warn", "yellow"), False: ("fail", "red")}
 
 
-def say_gc(report: GcReport, *, dry_run: bool) -> None:
+def say_gc(report: GcReport) -> None:
     """What went, task by task, and what is still kept; expired tasks cannot be undone any more."""
-    for task_id, freed_bytes in report.expired:
-        word = "would expire" if dry_run else "expired"
-        output.say(Styled(word, "yellow"), f" {task_id}: {size(freed_bytes)}, no undo after this")
-    freed = "would free" if dry_run else "freed"
+    for each in report.expired:
+        word = "would expire" if report.dry_run else "expired"
+        ends = "" if each.ends == "nothing" else f", no {each.ends} after this"
+        skill = f" ({each.skill})" if each.skill else ""
+        output.say(Styled(word, "yellow"), f" {each.task_id}{skill}: {size(each.bytes)}{ends}")
+    freed = "would free" if report.dry_run else "freed"
     output.say(f"{freed} {size(report.freed_bytes)}, {size(report.kept_bytes)} kept for undo")
+    told = {f"{each.ends} of {each.task_id}" for each in report.expired}
     for warning in report.warnings:
-        tell(warning, label="warning", style="yellow")
+        if not any(warning.startswith(each) for each in told):  # said above, line by line
+            tell(warning, label="warning", style="yellow")
 
 
 def say_checks(checks: Sequence[Check]) -> None:
@@ -50,7 +56,8 @@ def say_verified(report: VerifyReport) -> None:
     if report.unverified_lines:
         output.say(f"  {count(report.unverified_lines, 'line')} of an older format, without checks")
     for dropped in report.dropped:
-        output.say(f"  dropped on purpose: {dropped}")
+        names = ", ".join(name for name, _ in dropped.files)
+        output.say(f"  dropped on purpose: {names} (lines {dropped.first_seq:,} to {dropped.last_seq:,})")
     for sentence in report.torn:
         output.say(f"  never finished, and not counted: {sentence}")
     for sentence in report.damage:
@@ -61,3 +68,24 @@ def say_verified(report: VerifyReport) -> None:
             "copy the state folder away before anything else; see `deskshell doctor`",
             label="note",
         )
+
+
+def verified_json(report: VerifyReport) -> dict[str, Any]:
+    """The object of `journal verify --json`."""
+    return {
+        "ok": report.ok,
+        "lines": report.lines,
+        "segments": report.segments,
+        "verifiedToSeq": report.verified_to_seq,
+        "unverifiedLines": report.unverified_lines,
+        "torn": report.torn,
+        "damage": report.damage,
+        "dropped": [
+            {
+                "firstSeq": each.first_seq,
+                "lastSeq": each.last_seq,
+                "files": [{"name": name, "sha256": sha256} for name, sha256 in each.files],
+            }
+            for each in report.dropped
+        ],
+    }

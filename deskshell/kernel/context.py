@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from deskshell.errors import Conflict, StepFailed
-from deskshell.files import metadata, names
+from deskshell.files import metadata, names, tree
 from deskshell.files.identity import Identity, Stat, identity, same_content
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
@@ -188,14 +188,9 @@ class Context:
         if self.ground.renameable(src, dst):
             self._looks[src], self._looks[dst] = None, found
             return (Move(src, dst, identity(found)),)
-        if found.kind not in ("folder", "link") and found.nlink > 1:
-            raise Conflict(
-                f"`{names.show(src)}` has {found.nlink} names; moving it to another file system would part them",
-                path=src,
-                verdict="blocked",
-                hint="copy it instead, or move it within its file system",
-            )
+        self._refuse_parting(src, found)
         effects = self.create_copy(src, dst)
+        self._refuse_parting(src, found, _staged_at(effects))
         mark = self._mark(src, found)
         self._looks[src] = None
         return (*effects, Drop(src, identity(found), self.temporary(src), dst, mark))
@@ -206,6 +201,7 @@ class Context:
         self._looks[path] = None
         if self.can_hold(path):
             return (Move(path, self.slot(), identity(found)),)
+        self._refuse_parting(path, found)
         copy = self.kept()
         made = self.ground.copy(path, copy)
         if made.not_kept:
@@ -214,6 +210,7 @@ class Context:
                 "and it cannot be held by rename on this file system",
                 hint="put the state folder on the same file system (DESKSHELL_HOME)",
             )
+        self._refuse_parting(path, found, copy)
         return (Drop(path, identity(found), self.temporary(path), copy, self._mark(copy, found)),)
 
     def replace_file(
@@ -343,8 +340,29 @@ class Context:
             return (content.reveal(self.secrets).encode("utf-8"),), content.has_secret
         return content, False
 
+    def _refuse_parting(self, path: bytes, found: Stat, copy: bytes | None = None) -> None:
+        """Refuse to part the names of one file: for a file before it is copied, for a folder once `copy` is."""
+        parted = found.kind != "folder" and found.nlink > 1
+        if found.kind == "folder" and copy is not None:
+            changes = tree.differences(self.ground.entries(path), self.ground.entries(copy))
+            parted = any(word == "links" for _, word in changes)
+        if parted:
+            raise Conflict(
+                f"`{names.show(path)}` has files with other names elsewhere (hard links), which a copy "
+                "to another file system would part",
+                path=path,
+                verdict="blocked",
+                hint="copy it instead, or stay within its file system (DESKSHELL_HOME says where undo data is)",
+            )
+
     def _note_lost(self, path: bytes, lost: tuple[str, ...]) -> None:
         self.not_kept += tuple(f"{names.show(path)}: {each}" for each in lost)
+
+
+def _staged_at(effects: tuple[Effect, ...]) -> bytes:
+    (made,) = effects
+    assert isinstance(made, Move)
+    return made.src
 
 
 def _of_data(kept: metadata.Metadata) -> metadata.Metadata:

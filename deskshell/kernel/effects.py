@@ -35,8 +35,14 @@ class Effect(Protocol):
     def act(self, ground: Ground) -> Stat | None:
         """Do it; returns the object as it is now. Raises Conflict, and then nothing has changed."""
 
-    def take_back(self, ground: Ground) -> None:
-        """Undo what of it is on disk. Raises Conflict when somebody else's work is in the way."""
+    def happened(self, ground: Ground) -> bool:
+        """True when the disk shows it done."""
+
+    def take_back(self, ground: Ground) -> bool:
+        """Undo what of it is on disk; True if there was anything.
+
+        Raises Conflict when somebody else's work is in the way; that work is then untouched.
+        """
 
     def inverse(self, inverter: Inverter) -> list[Effect]:
         """What takes it back later, as effects of a new task. Raises Conflict with the verdict."""
@@ -83,27 +89,34 @@ class Move(NamedTuple):
             _refuse_full(ground, self.src)
         return after
 
-    def take_back(self, ground: Ground) -> None:
+    def happened(self, ground: Ground) -> bool:
+        return _is(ground.look(self.dst), self.id)
+
+    def take_back(self, ground: Ground) -> bool:
         before, after = ground.look(self.src), ground.look(self.dst)
         at_src = before is not None and same_object(before, self.id)
         at_dst = after is not None and same_object(after, self.id)
         if at_src and at_dst:  # one object, two names: a power cut between two folders (btrfs)
             ground.drop_name(self.dst)
-        elif at_src:  # never happened, or taken back already
             if self.made:
                 ground.remove(self.src)
-        elif at_dst:
+            return True
+        if at_src:  # never happened, or taken back already
+            if self.made:
+                ground.remove(self.src)
+            return False
+        if at_dst:
             self._return(ground, before)
-        elif self.made and after is None:  # the temporary never got as far as the disk, or is gone again
-            return
-        elif before is None and after is None:
+            return True
+        if self.made and after is None:  # the temporary never got as far as the disk, or is gone again
+            return False
+        if before is None and after is None:
             raise Conflict(
                 f"`{names.show(self.dst)}` is gone: neither the old nor the new name leads to it",
                 path=self.dst,
                 verdict="failed",
             )
-        else:
-            _differs(self.dst, after, self.id)
+        _differs(self.dst, after, self.id)
 
     def _return(self, ground: Ground, before: Stat | None) -> None:
         if before is not None:
@@ -173,22 +186,28 @@ class Swap(NamedTuple):
             _differs(self.path, ground.look(self.path), self.old)
         return ground.look(self.path)
 
-    def take_back(self, ground: Ground) -> None:
+    def happened(self, ground: Ground) -> bool:
+        return _is(ground.look(self.path), self.new)
+
+    def take_back(self, ground: Ground) -> bool:
         ground.settle_exchange(self.slot, self.path, self.old, self.new)
         here, held = ground.look(self.path), ground.look(self.slot)
         if here is not None and same_object(here, self.old):
-            return
+            return False
         if here is None or not same_object(here, self.new):
             _differs(self.path, here, self.new)
         if held is None or not same_object(held, self.old):
             raise Conflict(
-                f"what stood at `{names.show(self.path)}` is no longer held", path=self.path, verdict="damaged"
+                f"what stood at `{names.show(self.path)}` is no longer held",
+                path=self.path,
+                verdict="damaged",
             )
         ground.verify(self.path, self.sha256)
         ground.exchange(self.slot, self.path)
         if not _is(ground.look(self.slot), self.new):
             ground.exchange(self.slot, self.path)
             _differs(self.path, ground.look(self.path), self.new)
+        return True
 
     def inverse(self, inverter: Inverter) -> list[Effect]:
         held = inverter.held(self.slot, self.old, self.path)
@@ -196,7 +215,14 @@ class Swap(NamedTuple):
         inverter.verify(self.path, self.sha256, here)
         inverter.verify(self.slot, self.old_sha256, held)
         return [
-            Swap(self.slot, self.path, identity(held), identity(here), self.old_sha256, inverter.still(self.sha256))
+            Swap(
+                self.slot,
+                self.path,
+                identity(held),
+                identity(here),
+                self.old_sha256,
+                inverter.still(self.sha256),
+            )
         ]
 
     def paths(self) -> tuple[bytes, ...]:
@@ -240,21 +266,25 @@ class Drop(NamedTuple):
         ground.remove(self.aside)
         return None
 
-    def take_back(self, ground: Ground) -> None:
+    def happened(self, ground: Ground) -> bool:
+        return not _is(ground.look(self.path), self.id)
+
+    def take_back(self, ground: Ground) -> bool:
         here, aside = ground.look(self.path), ground.look(self.aside)
         if here is not None and same_object(here, self.id):
-            return
+            return False
         if here is not None:
             if aside is None and ground.is_copy(self.path, self.copy, self.sha256):
-                return  # an earlier recovery had put it back already
+                return True  # an earlier recovery had put it back already
             _taken(self.path)
         if aside is not None and same_object(aside, self.id) and ground.is_whole(self.aside, self.sha256):
             ground.rename(self.aside, self.path)
-            return
+            return True
         if aside is not None:  # our own name: half removed, or a copy that a crash cut short
             ground.remove(self.aside)
         ground.copy(self.copy, self.aside, self.sha256)
         ground.rename(self.aside, self.path)
+        return True
 
     def inverse(self, inverter: Inverter) -> list[Effect]:
         clear = inverter.clear(self.path)
@@ -288,15 +318,20 @@ class Mode(NamedTuple):
         ground.set_mode(self.path, self.after, self.id)
         return ground.look(self.path)
 
-    def take_back(self, ground: Ground) -> None:
+    def happened(self, ground: Ground) -> bool:
+        here = ground.look(self.path)
+        return here is not None and same_object(here, self.id) and here.mode == self.after
+
+    def take_back(self, ground: Ground) -> bool:
         here = ground.look(self.path)
         if here is None or not same_object(here, self.id):
             _differs(self.path, here, self.id)
         if here.mode == self.before:
-            return
+            return False
         if here.mode != self.after:
             _mode_differs(self.path, here.mode, self.after)
         ground.set_mode(self.path, self.before, self.id)
+        return True
 
     def inverse(self, inverter: Inverter) -> list[Effect]:
         here = inverter.own(self.path, self.id)

@@ -21,6 +21,7 @@ from deskshell.files.scope import Places
 from deskshell.kernel.effects import put_path
 
 MANY_FOLDERS = 32  # above it one syncfs costs less than an fsync a folder (`kernel.md`, section 3)
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -52,23 +53,31 @@ class Ground:
     # names
 
     def at(self, path: bytes) -> tuple[int, bytes]:
-        """Open folder and last name for `path`. Raises ScopeError, Conflict, FileNotFoundError."""
+        """Open folder and last name for `path`; for ``folder/.`` the folder itself.
+
+        Raises ScopeError, Conflict, FileNotFoundError.
+        """
         if path[:1] == b"/":
+            if path.endswith(b"/."):
+                return self.places.folder_fd(path[:-2] or b"/"), b"."
             return self.places.at(path)
         return self._in_store(path)
 
-    def _in_store(self, path: bytes) -> tuple[int, bytes]:
+    def _in_store(self, path: bytes, *, make: bool = False) -> tuple[int, bytes]:
+        """Open the task's folder in `held` or `kept`; `make` it, durably, when it is missing."""
         folder, _, name = path.rpartition(b"/")
         fd = self._store_fds.get(folder)
         if fd is None:
             store, _, task = folder.partition(b":")
-            base = self._stores[store]
-            if not task or b"/" in task or task.startswith(b"."):
+            if store not in self._stores or not task or b"/" in task or task.startswith(b"."):
                 raise Conflict(
                     f"`{names.show(path)}` is no name in the state folder", path=path, verdict="damaged"
                 )
-            fd = _open_or_make(base + b"/" + task, base)
-            self._store_fds[folder] = fd
+            where = self._stores[store] + b"/" + task
+            if make and not os.path.isdir(where):
+                os.mkdir(where, mode=0o700)
+                _fsync_folder(self._stores[store])  # I2: found again after a power cut
+            fd = self._store_fds[folder] = os.open(where, _FOLDER)
         return fd, name
 
     def look(self, path: bytes) -> Stat | None:
@@ -104,6 +113,11 @@ class Ground:
         return known
 
     def _nearest(self, path: bytes) -> int:
+        if path[:1] != b"/":
+            store = path.partition(b":")[0]
+            if store not in self._store_fds:
+                self._store_fds[store] = os.open(self._stores[store], _FOLDER)
+            return self._store_fds[store]
         while True:
             try:
                 return self.at(path)[0]
@@ -158,9 +172,10 @@ class Ground:
 
     def _ready(self, path: bytes) -> tuple[int, bytes]:
         """`at`, for acting: the folder's path must still lead to the folder that is open."""
-        if path[:1] == b"/":
-            self.places.recheck(path)
-        return self.at(path)
+        if path[:1] != b"/":
+            return self._in_store(path, make=True)
+        self.places.recheck(path)
+        return self.places.at(path)
 
     def drop_name(self, path: bytes) -> None:
         """Remove one of two names of the same object (never its last)."""
@@ -196,13 +211,17 @@ class Ground:
 
     # comparing
 
+    def entries(self, path: bytes, *, hashes: bool = False) -> list[tree.Entry]:
+        """What stands at `path` and below it, as `tree.walk` lists it."""
+        fd, name = self.at(path)
+        return list(tree.walk(fd, name, hashes=hashes, tick=self._tick))
+
     def mark(self, path: bytes, kind: str, *, keyed: bool = False, listing: bytes = b"") -> str:
         """The mark of what stands at `path`: sha256 hex of a file; `k:` + keyed hash when it holds a
         secret; `t:` + digest of a folder's listing, kept at `listing` so that changes can be named.
         """
-        fd, name = self.at(path)
         if kind == "folder":
-            entries = list(tree.walk(fd, name, hashes=True, tick=self._tick))
+            entries = self.entries(path, hashes=True)
             found = "t:" + tree.digest(entries)
             if listing:
                 self.write(listing, [tree.dump(entries)])
@@ -240,8 +259,7 @@ class Ground:
         if found.kind != "folder":
             return [(path, f"a {found.kind} now")]
         digest, _, listing = wanted[2:].partition("@")
-        fd, name = self.at(path)
-        entries = list(tree.walk(fd, name, hashes=True, tick=self._tick))
+        entries = self.entries(path, hashes=True)
         if tree.digest(entries) == digest:
             return []
         old = self.read(listing.encode("ascii")) if listing else None
@@ -336,20 +354,20 @@ class Ground:
 
     def write(self, path: bytes, chunks: Iterable[bytes], mode: int | None = 0o600) -> copying.Copied:
         """Make a new file; it is synced with the other staged objects by `sync_staged`."""
-        fd, name = self.at(path)
+        fd, name = self._ready(path)
         made = copying.write_file(fd, name, chunks, mode=mode, sync=False)
         self._staged[path] = None
         return made
 
     def make_folder(self, path: bytes, mode: int = 0o777) -> Stat:
         """Make a new folder (the umask applies)."""
-        fd, name = self.at(path)
+        fd, name = self._ready(path)
         os.mkdir(name, mode, dir_fd=fd)
         return self._made(path, fd, name)
 
     def make_link(self, path: bytes, target: bytes) -> Stat:
         """Make a new symbolic link."""
-        fd, name = self.at(path)
+        fd, name = self._ready(path)
         os.symlink(target, name, dir_fd=fd)
         return self._made(path, fd, name)
 
@@ -365,7 +383,7 @@ class Ground:
         if wanted:
             self.verify(src, wanted)
         src_fd, src_name = self.at(src)
-        dst_fd, dst_name = self.at(dst)
+        dst_fd, dst_name = self._ready(dst)
         made = copying.copy_object(src_fd, src_name, dst_fd, dst_name, tick=self._tick)
         self._dirty[dst.rpartition(b"/")[0]] = None
         return made

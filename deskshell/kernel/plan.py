@@ -20,7 +20,8 @@ class Step:
 
     `n` counts from 0 in plan order; folders that a step needs and that nobody asked for are steps
     too, numbered -1, -2, …, and are not counted or shown (`implied`). `seen` is what the planner
-    found on disk for this step: path and identity, None for a path that was free.
+    found on disk for this step: path and identity, None for a path that was free. `size_bytes` is
+    what a preview shows for the target.
     """
 
     n: int
@@ -31,6 +32,7 @@ class Step:
     compensation: Action | None = None
     asserts: tuple[Assertion, ...] = ()
     seen: tuple[tuple[bytes, Identity | None], ...] = ()
+    size_bytes: int | None = None
 
     @property
     def implied(self) -> bool:
@@ -50,10 +52,15 @@ class Step:
         return self.compensation is not None and not self.irreversible
 
     def needs(self) -> Iterator[Need]:
-        """The needs of the action and of its compensation."""
-        yield from self.action.needs()
+        """The needs of the action, of its compensation, and of what the asserts look at beyond its own targets."""
+        own = list(self.action.needs())
+        yield from own
         if self.compensation is not None and not self.irreversible:
             yield from self.compensation.needs()
+        if self.asserts:
+            known = {need.target for need in own}
+            for assertion in self.asserts:
+                yield from (need for need in assertion.needs() if need.target not in known)
 
 
 @dataclass(frozen=True, slots=True)

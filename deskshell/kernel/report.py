@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from deskshell.errors import DeskshellError
 from deskshell.files import names
 from deskshell.kernel.effects import put_path
 
@@ -84,6 +86,8 @@ class TaskReport:
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     signum: int = 0
+    role: str = "run"
+    files: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -158,6 +162,7 @@ class UndoneTask:
     notes: list[str] = field(default_factory=list)
     not_restored: list[str] = field(default_factory=list)
     undo_id: str | None = None
+    unknown: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object in `tasks`."""
@@ -189,6 +194,12 @@ class UndoReport:
     status: str = "ok"
     signum: int = 0
 
+    def add(self, task: UndoneTask) -> None:
+        """Add one task's result; its outcome decides the report's."""
+        self.tasks.append(task)
+        if task.unknown:
+            self.status = "unknown"
+
     @property
     def rolled_back(self) -> int:
         """Steps taken back in all tasks."""
@@ -202,12 +213,12 @@ class UndoReport:
     @property
     def exit_code(self) -> int:
         """The exit code of the contract for this outcome."""
-        if self.status == "unknown":
+        if self.status in ("unknown", "incomplete"):
             return 3
         if self.signum:
             return 128 + self.signum
-        not_restored = any(task.not_restored for task in self.tasks)
-        return 0 if self.complete and not not_restored else 1
+        lost = any(task.not_restored for task in self.tasks)
+        return 0 if self.complete and not lost else 1
 
     def to_json(self) -> dict[str, Any]:
         """The object of `undo --json` and `redo --json`."""
@@ -243,3 +254,15 @@ def ranges(numbers: Iterable[int]) -> list[list[int]]:
         else:
             found.append([n, n])
     return found
+
+
+def text(exc: Exception) -> str:
+    """A failure as one line, its names escaped."""
+    if isinstance(exc, DeskshellError):
+        return exc.message
+    if isinstance(exc, OSError) and exc.errno:
+        where = (
+            f": `{show_target(os.fsencode(exc.filename))}`" if isinstance(exc.filename, str | bytes) else ""
+        )
+        return f"{os.strerror(exc.errno).lower()}{where}"
+    return str(exc)

@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from deskshell.errors import JournalDamaged
 from deskshell.store.dropped import MARK, Dropped, read_dropped
@@ -43,6 +44,19 @@ class VerifyReport:
     def ok(self) -> bool:
         """True when nothing is damaged or missing."""
         return not self.damage
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of `journal verify --json`."""
+        return {
+            "ok": self.ok,
+            "lines": self.lines,
+            "segments": self.segments,
+            "verifiedToSeq": self.verified_to_seq,
+            "unverifiedLines": self.unverified_lines,
+            "torn": self.torn,
+            "damage": self.damage,
+            "dropped": [each._asdict() for each in self.dropped],
+        }
 
 
 def verify_journal(folder: Path) -> VerifyReport:

@@ -1,0 +1,416 @@
+"""The one object that front ends call."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing as closes
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deskshell.app import log, running
+from deskshell.app.desktop import Desktop, owner_id
+from deskshell.app.prepared import Prepared, declared_for
+from deskshell.config import Settings
+from deskshell.errors import UsageError
+from deskshell.kernel import gc, history, select
+from deskshell.kernel.context import Progress
+from deskshell.kernel.desk import Desk
+from deskshell.kernel.gc import GcReport
+from deskshell.kernel.history import Head
+from deskshell.kernel.inverse import Sight
+from deskshell.kernel.report import TaskReport, UndoneTask, UndoReport
+from deskshell.kernel.undo import Wish, check_task, redo_task, undo_task
+
+if TYPE_CHECKING:
+    from deskshell.app.diff import StepDiff
+    from deskshell.app.doctor import Check
+    from deskshell.app.skillset import SkillTest
+    from deskshell.kernel.action import Action
+    from deskshell.skills.check import Finding
+    from deskshell.skills.library import Skill
+    from deskshell.store.verify import VerifyReport
+
+
+class App:
+    """deskshell on one state folder, for one front end.
+
+    Args:
+        settings: see `config.load`.
+        progress: told about long work; None: nobody watches.
+        front: `cli`, `mcp`, …: goes into the journal.
+        owner: who asks; None is the local user.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        progress: Progress | None = None,
+        front: str = "cli",
+        owner: str | None = None,
+    ) -> None:
+        self.settings = settings
+        self.front = front
+        self.owner = owner or owner_id()
+        self.desktop = Desktop(settings, LazyKinds(), progress)
+
+    # skills
+
+    def skills(self) -> list[Skill]:
+        """All skills that can be named, the user's first."""
+        from deskshell.skills import library
+
+        return library.all_skills(self.settings.skills_folder)
+
+    def skill(self, name: str, cwd: Path | None = None) -> Skill:
+        """One skill, by name or path. Raises NotFound, ManifestError."""
+        from deskshell.skills import library
+
+        return library.find(name, self.settings.skills_folder, cwd=cwd)
+
+    def skill_new(self, name: str, folder: Path | None = None) -> Path:
+        """Write a working skeleton; returns its folder. Raises UsageError when there is one."""
+        from deskshell.skills import library
+
+        return library.new(name, folder or self.settings.skills_folder)
+
+    def skill_check(self, name: str, cwd: Path | None = None) -> list[Finding]:
+        """What an author should mend. Raises NotFound, ManifestError."""
+        from deskshell.skills import check
+
+        return check.check_skill(self.skill(name, cwd), kinds=self.kinds())
+
+    def skill_test(self, name: str, cwd: Path | None = None) -> SkillTest:
+        """Run a skill on its own fixture and undo it, in a folder made for that."""
+        from deskshell.app import skillset
+
+        return skillset.test_skill(self.skill(name, cwd), self.settings)
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of skill.toml, with the keys of every kind."""
+        from deskshell.skills import manifest
+
+        return manifest.schema(self.kinds())
+
+    def kinds(self) -> Mapping[str, type[Action]]:
+        """All kinds of action, by name."""
+        from deskshell import registry
+
+        return registry.kinds()
+
+    # running
+
+    def prepare(
+        self, skill: str, values: Mapping[str, str], *, cwd: Path, secrets: Mapping[str, str] | None = None
+    ) -> Prepared:
+        """Plan a skill. Reads, changes nothing, creates nothing. Raises Refused in all its forms."""
+        from deskshell.skills import planner
+
+        self.desktop.folder.check()
+        plan = planner.plan_skill(
+            self.skill(skill, cwd),
+            values,
+            kinds=self.kinds(),
+            cwd=cwd,
+            front=self.front,
+            owner=self.owner,
+            secrets=secrets or {},
+            state_folder=self.settings.home,
+        )
+        return Prepared(plan)
+
+    def run(
+        self,
+        prepared: Prepared,
+        *,
+        grants: Iterable[str] | None = None,
+        allow_irreversible: bool = False,
+        secrets: Mapping[str, str] | None = None,
+    ) -> TaskReport:
+        """Run a plan as one task; a failure is rolled back and reported.
+
+        Args:
+            grants: names of capabilities; None grants all that the skill declares.
+            allow_irreversible: the explicit consent to steps that cannot be undone.
+
+        Raises:
+            Refused: nothing happened. Busy: another task holds the lock.
+        """
+        plan = prepared.plan
+        granted = declared_for(plan, grants)
+        running.admit(plan, granted, consent=allow_irreversible)
+        if not plan.steps:
+            report = prepared.report()
+            report.mode, report.status = "apply", "ok"
+            return report
+        with self.desktop.writing(f"run {plan.origin.skill}", secrets) as (desk, recovered):
+            report = running.run_plan(desk, plan, granted)
+            report.notes += _recovery_notes(recovered) + self._expire(desk)
+            return report
+
+    # undo and redo
+
+    def undo(
+        self,
+        *,
+        task: str | None = None,
+        last: int | None = None,
+        since_ms: int | None = None,
+        steps: Sequence[str] = (),
+        force: bool = False,
+        all_or_nothing: bool = False,
+        secrets: Mapping[str, str] | None = None,
+        allowed: Callable[[Head], None] | None = None,
+    ) -> UndoReport:
+        """Take back tasks, from the newest to the oldest; without a selection the newest.
+
+        `allowed` may refuse a task (by raising) before anything is undone.
+        """
+        wish = Wish(tuple(steps), force, self.owner, self.front)
+        if not self.desktop.folder.exists() and task is None:
+            return UndoReport()
+        with self.desktop.writing("undo", secrets) as (desk, recovered):
+            chosen = _choose(desk, task, last, since_ms, recovered)
+            for head in chosen if allowed else ():
+                allowed(head)
+            report = UndoReport(recovered=recovered)
+            if all_or_nothing:
+                checked = _check_all(desk, chosen, wish)
+                if not all(entry.good for each in checked for entry in each.entries):
+                    report.tasks, report.status = checked, "refused"
+                    report.error = "not everything can be undone, so nothing was (all or nothing)"
+                    return report
+            for head in chosen:
+                if desk.stop.signum:
+                    report.signum = desk.stop.signum
+                    report.error = f"stopped before {head.task_id}"
+                    break
+                report.add(undo_task(desk, head, wish))
+            self._expire(desk)
+            return report
+
+    def undo_check(
+        self,
+        *,
+        task: str | None = None,
+        last: int | None = None,
+        since_ms: int | None = None,
+        steps: Sequence[str] = (),
+        force: bool = False,
+        secrets: Mapping[str, str] | None = None,
+    ) -> UndoReport:
+        """What `undo` would do now with each entry. Takes no lock and changes nothing."""
+        desk = self.desktop.reading()
+        desk.secrets = secrets or {}
+        chosen = _choose(desk, task, last, since_ms, [])
+        report = UndoReport(checked=True)
+        report.tasks = _check_all(desk, chosen, Wish(tuple(steps), force, self.owner, self.front))
+        return report
+
+    def redo(self, task: str | None = None, *, allowed: Callable[[Head], None] | None = None) -> UndoReport:
+        """Take an undo back: of `task`, or of the newest undone task that nothing later stands on."""
+        with self.desktop.writing("redo") as (desk, recovered):
+            undo = select.undo_to_redo(desk.journal, task)
+            if allowed is not None:
+                allowed(history.find(desk.journal, str(undo.of)))
+            report = UndoReport(recovered=recovered)
+            report.add(redo_task(desk, undo, Wish((), False, self.owner, self.front)))
+            return report
+
+    # history
+
+    def log(
+        self,
+        *,
+        since_ms: int | None = None,
+        path: bytes | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[log.TaskSummary]:
+        """Tasks, newest first; with `path` only those that touched that file under any of its names."""
+        for _, summary in self._selected(since_ms, path, status, limit):
+            yield summary
+
+    def entries(
+        self,
+        *,
+        since_ms: int | None = None,
+        path: bytes | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """The folded state of the same tasks' steps, in the source's shape."""
+        journal = self.desktop.reading().journal
+        for head, _ in self._selected(since_ms, path, status, limit):
+            if head.role == "run":
+                yield from log.entries(journal, history.fold(journal, head))
+
+    def _selected(
+        self, since_ms: int | None, path: bytes | None, status: str | None, limit: int | None
+    ) -> Iterator[tuple[Head, log.TaskSummary]]:
+        journal = self.desktop.reading().journal
+        wanted = None if path is None else log.tasks_on(journal, path)
+        count = 0
+        for head, summary in log.summaries(journal, self.desktop.holder()):
+            if limit is not None and count >= limit:
+                return
+            if since_ms is not None and summary.started_ms < since_ms:
+                continue
+            if status is not None and summary.status != status:
+                continue
+            if wanted is not None and summary.task_id not in wanted:
+                continue
+            count += 1
+            yield head, summary
+
+    def show(self, task_id: str) -> log.TaskDetail:
+        """One task with all its steps. Raises NotFound."""
+        from deskshell.store.kept import Kept
+
+        desk = self.desktop.reading()
+        return log.detail(desk.journal, task_id, self.desktop.holder(), Kept(desk.folder).sizes())
+
+    def diff(self, task_id: str) -> Iterator[StepDiff]:
+        """What each step of a task changed in content, as far as both sides can still be read."""
+        from deskshell.app import diff
+
+        yield from diff.diffs(self.desktop.reading(), task_id)
+
+    def pending(self) -> str | None:
+        """What a reader should know first: a task that is running, or one that a crash left open."""
+        head = history.find_open(self.desktop.reading().journal)
+        if head is None:
+            return None
+        holder = self.desktop.holder()
+        if holder is not None:
+            return f"running: {head.task_id} ({holder})"
+        return f"{head.task_id} was interrupted; the next command closes it, or `deskshell recover` now"
+
+    # upkeep
+
+    def recover(self) -> list[TaskReport]:
+        """Close what a crash left open."""
+        if not self.desktop.folder.exists():
+            return []
+        with self.desktop.writing("recover") as (_, recovered):
+            return recovered
+
+    def gc(
+        self,
+        *,
+        keep_s: float | None = None,
+        max_bytes: int | None = None,
+        task: str | None = None,
+        dry_run: bool = False,
+        journal: bool = False,
+    ) -> GcReport:
+        """Let undo data expire, by age and size or of one task; `journal` drops whole expired segments."""
+        keep = self.settings.keep_s if keep_s is None else keep_s
+        most = self._max_bytes() if max_bytes is None else max_bytes
+        if not self.desktop.folder.exists():
+            return GcReport(dry_run)
+        if dry_run:
+            chosen, kept = gc.plan_gc(self.desktop.reading(), keep_s=keep, max_bytes=most, task_id=task)
+            return _gc_report(chosen, kept, dry_run=True)
+        with self.desktop.writing("gc") as (desk, _):
+            chosen, kept = gc.plan_gc(desk, keep_s=keep, max_bytes=most, task_id=task)
+            gc.expire(desk, chosen)
+            report = _gc_report(chosen, kept, dry_run=False)
+            if journal:
+                report.warnings += gc.drop_segments(desk)
+            return report
+
+    def _expire(self, desk: Desk) -> list[str]:
+        chosen, kept = gc.plan_gc(desk, keep_s=self.settings.keep_s, max_bytes=self._max_bytes())
+        gc.expire(desk, chosen)
+        return _gc_report(chosen, kept, dry_run=False).warnings
+
+    def _max_bytes(self) -> int:
+        if self.settings.max_bytes is not None:
+            return self.settings.max_bytes
+        return shutil.disk_usage(self.settings.home).total // 10
+
+    def journal_verify(self) -> VerifyReport:
+        """Test every line of the journal."""
+        return self.desktop.reading().journal.verify()
+
+    def journal_paths(self) -> list[Path]:
+        """The journal's files, oldest first."""
+        return [segment.path for segment in self.desktop.reading().journal.segments()]
+
+    def doctor(self) -> list[Check]:
+        """What is well and what is not: state folder, permissions, file system, space, journal."""
+        from deskshell.app import doctor
+
+        return doctor.examine(self.desktop, time.time())
+
+
+class LazyKinds(Mapping[str, "type[Action]"]):
+    """The registry's kinds, imported when one is asked for: most undos need none."""
+
+    def __getitem__(self, kind: str) -> type[Action]:
+        from deskshell import registry
+
+        return registry.kinds()[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        from deskshell import registry
+
+        return iter(registry.kinds())
+
+    def __len__(self) -> int:
+        from deskshell import registry
+
+        return len(registry.kinds())
+
+
+def _choose(
+    desk: Desk, task: str | None, last: int | None, since_ms: int | None, recovered: list[TaskReport]
+) -> list[Head]:
+    if sum(each is not None for each in (task, last, since_ms)) > 1:
+        raise UsageError("choose by task, by number or by time, not by several", hint="give one of them")
+    if task is not None:
+        head = history.find(desk.journal, task)
+        if head.role != "run":
+            raise UsageError(
+                f"`{task}` is itself an {head.role} of {head.of}",
+                hint=f"take an undo back with `deskshell redo --task {head.of}`",
+            )
+        return [head]
+    if since_ms is not None:
+        return select.since(desk.journal, since_ms)
+    count = 1 if last is None else last
+    # A run that a crash left open counts as the newest: it is reported, nothing older goes in its place.
+    closed = sum(1 for each in recovered if each.role == "run" and each.status == "rolled-back")
+    return select.newest(desk.journal, max(0, count - closed))
+
+
+def _check_all(desk: Desk, chosen: list[Head], wish: Wish) -> list[UndoneTask]:
+    """Check tasks in order, each with what the undos before it would have changed."""
+    found, sight = [], None
+    for head in chosen:
+        with closes(desk.ground(())) as nothing:
+            sight = Sight(nothing) if sight is None else sight
+        found.append(check_task(desk, head, wish, sight))
+    return found
+
+
+def _recovery_notes(recovered: list[TaskReport]) -> list[str]:
+    notes = []
+    for each in recovered:
+        what = "taken back" if each.status == "rolled-back" else f"taken back but for {len(each.left)}"
+        notes.append(f"{each.task_id} had been interrupted and was {what}")
+    return notes
+
+
+def _gc_report(chosen: list[gc.Expiry], kept: int, *, dry_run: bool) -> GcReport:
+    report = GcReport(dry_run, chosen, sum(each.bytes for each in chosen), kept)
+    word = "would end" if dry_run else "ended"
+    report.warnings = [
+        f"{each.ends} of {each.task_id} {word}: its undo data expired"
+        for each in chosen
+        if each.ends != "nothing"
+    ]
+    return report

@@ -1,0 +1,121 @@
+"""A plan made and not yet run: what a preview shows and what has to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from deskshell.kernel import gate
+from deskshell.kernel.capability import Grant
+from deskshell.kernel.plan import Plan, Step
+from deskshell.kernel.report import StepReport, TaskReport
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of `--ask`: about a capability, or (`capability` empty) about irreversible steps."""
+
+    capability: str
+    text: str
+    irreversible_steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan and what it takes to apply it."""
+
+    plan: Plan
+
+    @property
+    def needs_consent(self) -> bool:
+        """True when a step cannot be undone by the kernel."""
+        return any(gate.needs_consent(step) for step in self.plan.steps)
+
+    def report(self) -> TaskReport:
+        """The preview: every step `planned`."""
+        steps = [step_report(step, "planned") for step in self.plan.steps]
+        report = TaskReport(None, self.plan.origin.skill, "preview", "planned", steps)
+        report.notes = list(self.plan.notes) + self._warnings()
+        return report
+
+    def _warnings(self) -> list[str]:
+        stranded = gate.stranded(self.plan.steps)
+        if not stranded:
+            return []
+        shown = ", ".join(f"`{step.action_id}`" for step in stranded[:3])
+        return [f"{shown} cannot be undone and is not last: a later failure will leave it standing"]
+
+    @property
+    def questions(self) -> list[Question]:
+        """One question a capability in the manifest's order, and one more for other irreversible steps.
+
+        A capability that only irreversible steps use has one question that says so and names them.
+        """
+        final = [step for step in self.plan.steps if gate.needs_consent(step)]
+        found, covered = [], set()
+        for grant in self.plan.declared:
+            only = self._only_final(grant, final)
+            names = tuple(step.action_id for step in only)
+            covered.update(names)
+            found.append(Question(grant.capability, _question(grant, names), names))
+        rest = tuple(step.action_id for step in final if step.action_id not in covered)
+        if rest:
+            found.append(Question("", f"Run {_listed(rest)}, which cannot be undone?", rest))
+        return found
+
+    def _only_final(self, grant: Grant, final: list[Step]) -> list[Step]:
+        """The irreversible steps that use `grant`, if no other step does."""
+        users = [
+            step
+            for step in self.plan.steps
+            if any(need.capability == grant.capability for need in step.needs())
+        ]
+        return users if users and all(step in final for step in users) else []
+
+    def tree(self) -> Iterable[tuple[bytes, str, int | None, int]]:
+        """What would be where: (path, kind of object, bytes or None, step number)."""
+        for step in self.plan.steps:
+            target = step.action.target()
+            if isinstance(target, bytes):
+                yield target, _object_kind(step), step.size_bytes, step.n
+
+
+def step_report(step: Step, status: str) -> StepReport:
+    """A step as reports have it."""
+    return StepReport(
+        step.n,
+        step.action_id,
+        step.action.kind,
+        step.action.summary(),
+        step.action.target(),
+        status,
+        reversible=step.reversible and not step.compensated,
+    )
+
+
+def _object_kind(step: Step) -> str:
+    if step.action.kind == "fs.mkdir":
+        return "folder"
+    moved = step.seen[0][1] if step.seen else None
+    return "folder" if moved is not None and moved.kind == "folder" else "file"
+
+
+def _question(grant: Grant, final: tuple[str, ...]) -> str:
+    where = ", ".join(scope.declared for scope in grant.scopes) or "nothing"
+    text = f"Grant {grant.capability} ({grant.reason}) in {where}"
+    if final:
+        text += f" for {_listed(final)}, which cannot be undone"
+    return text + "?"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def declared_for(plan: Plan, granted: Iterable[str] | None) -> tuple[Grant, ...]:
+    """The declared grants that the user gave: all of them, or those named."""
+    if granted is None:
+        return plan.declared
+    wanted = set(granted)
+    return tuple(grant for grant in plan.declared if grant.capability in wanted)

@@ -1,0 +1,96 @@
+"""Running a plan: the gate, the grants, the transaction, and its report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import closing as closes
+from typing import Any
+
+from deskshell.app.prepared import step_report
+from deskshell.errors import Conflict, PlanRefused, StepFailed
+from deskshell.kernel import gate
+from deskshell.kernel.capability import Grant, path_roots
+from deskshell.kernel.desk import Desk
+from deskshell.kernel.ground import Ground
+from deskshell.kernel.item import Forward
+from deskshell.kernel.plan import Plan
+from deskshell.kernel.report import TaskReport, text
+from deskshell.kernel.transaction import Outcome, Transaction
+
+
+def admit(plan: Plan, granted: Iterable[Grant], *, consent: bool) -> None:
+    """Refuse the plan whole, before anything happens, unless it may run.
+
+    Raises CapabilityError, ScopeError, IrreversibleError.
+    """
+    plan.check(granted)
+    gate.admit(plan.steps, consent=consent)
+
+
+def run_plan(
+    desk: Desk, plan: Plan, granted: tuple[Grant, ...], facts: Mapping[str, Any] | None = None
+) -> TaskReport:
+    """Run an admitted plan as one task.
+
+    Raises what the first look finds, before anything is written: PlanRefused when the disk is not as
+    planned, else the failure itself.
+    """
+    started = time.monotonic()
+    with closes(desk.ground(path_roots(granted))) as ground:
+        begin = {**_begin(plan, granted, ground), **(facts or {})}
+        transaction = Transaction(desk, ground, begin)
+        desk.progress.start(plan.origin.skill, len(plan.steps))
+        try:
+            outcome = transaction.run(Forward(step) for step in plan.ordered())
+        except Conflict as exc:
+            raise PlanRefused(
+                f"the disk changed since the plan was made: {exc.message}",
+                changed=(exc.message,),
+                hint="look again with a preview, then run it",
+            ) from exc
+        except OSError as exc:
+            raise StepFailed(text(exc), hint="nothing was changed") from exc
+        finally:
+            desk.progress.finish()
+    report = _report(plan, outcome)
+    report.seconds = time.monotonic() - started
+    return report
+
+
+def _begin(plan: Plan, granted: tuple[Grant, ...], ground: Ground) -> dict[str, Any]:
+    origin = plan.origin
+    facts: dict[str, Any] = {
+        "role": "run",
+        "skill": origin.skill,
+        "version": origin.version,
+        "found": origin.found,
+        "params": dict(origin.params),
+        "grants": [grant.to_json() for grant in granted],
+        "anchors": ground.anchor_forms(),
+        "owner": origin.owner,
+        "front": origin.front,
+        "refs": dict(origin.refs),
+        "planned": len(plan.steps),
+    }
+    return facts
+
+
+def _report(plan: Plan, outcome: Outcome) -> TaskReport:
+    steps = []
+    for step in plan.steps:
+        report = step_report(step, outcome.state.get(step.n, "skipped"))
+        report.error = outcome.errors.get(step.n)
+        report.taken_back = step.n in outcome.taken_back
+        steps.append(report)
+    found = TaskReport(outcome.task_id, plan.origin.skill, "apply", outcome.status, steps)
+    found.rolled_back = outcome.rolled_back
+    found.error = outcome.error
+    found.left = outcome.left
+    found.not_restored = outcome.not_restored
+    found.notes = list(plan.notes)
+    found.signum = outcome.signum
+    found.files = sum(
+        1 for step in steps if step.status == "ok" and step.kind not in ("fs.mkdir", "noop", "http.request")
+    )
+    return found

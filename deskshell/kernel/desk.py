@@ -1,0 +1,94 @@
+"""What the kernel works with: one state folder, the kinds it was handed, a clock, and the user's ear."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from deskshell.files.scope import Places
+from deskshell.kernel.action import Action
+from deskshell.kernel.context import Progress
+from deskshell.kernel.ground import Ground
+from deskshell.store.folder import StateFolder
+from deskshell.store.journal import Journal
+from deskshell.store.kept import Kept
+
+
+def now_ms() -> int:
+    """The wall clock in milliseconds; only for display and `--since`, never for order."""
+    return time.time_ns() // 1_000_000
+
+
+class Quiet:
+    """Progress that nobody watches."""
+
+    def start(self, what: str, total: int) -> None:
+        """Nothing to draw."""
+
+    def advance(self, count: int) -> None:
+        """Nothing to draw."""
+
+    def finish(self) -> None:
+        """Nothing to draw."""
+
+
+class StopFlag:
+    """Set by a signal handler, read between steps and every few MiB of a copy."""
+
+    def __init__(self) -> None:
+        self.signum = 0
+
+    def set(self, signum: int) -> None:
+        """Ask the task to stop at the next safe point."""
+        self.signum = signum
+
+
+@dataclass(slots=True)
+class Desk:
+    """One state folder with its journal, and what the front end handed in.
+
+    `kinds` maps a kind to its class; the kernel imports none. `secrets` are values by parameter name.
+    """
+
+    folder: StateFolder
+    journal: Journal
+    kinds: Mapping[str, type[Action]]
+    clock_ms: Callable[[], int] = now_ms
+    progress: Progress = field(default_factory=Quiet)
+    stop: StopFlag = field(default_factory=StopFlag)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    host: str = field(default_factory=lambda: os.uname().nodename if hasattr(os, "uname") else "")
+
+    def ground(self, roots: Iterable[bytes], tick: Callable[[int], None] | None = None) -> Ground:
+        """Open `roots` for acting; the state folder itself is out of bounds. Close it after use."""
+        state = os.fsencode(self.folder.path)
+        places = Places(roots, forbidden=[state])
+        return Ground(
+            places,
+            held=os.fsencode(self.folder.held),
+            kept=os.fsencode(self.folder.kept),
+            key=self._key,
+            tick=tick,
+        )
+
+    def forget(self, task_id: str) -> None:
+        """Delete what holding has of a task that left nothing: only objects of its own making."""
+        with contextlib.suppress(OSError):
+            Kept(self.folder).remove_task(task_id)
+
+    def _key(self) -> bytes:
+        """The key for marks of content that came from a secret; made at first use, never shown."""
+        path = self.folder.path / "key"
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "wb") as out:
+                out.write(secrets.token_bytes(32))
+                out.flush()
+                os.fsync(out.fileno())
+            return path.read_bytes()

@@ -1,0 +1,289 @@
+"""Turning the effects of a finished step into those that take it back, with every refusal explained.
+
+The same code answers `undo --check` (looking through a `Sight` that shows the disk as the undos
+before it would leave it, staging nothing) and the undo itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from deskshell.errors import Conflict
+from deskshell.files import names
+from deskshell.files.identity import Identity, Stat, identity, same_content, same_object
+from deskshell.kernel.context import Context
+from deskshell.kernel.effects import Drop, Effect, Move, Swap
+from deskshell.kernel.ground import Ground
+
+_FORCE = "see the change with `--check`; `--force` keeps a copy of what is there and goes ahead"
+
+
+class Sight:
+    """What stands where, were the effects planned so far carried out. Reads the disk, changes nothing."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self._moved: dict[bytes, bytes | None] = {}  # path → where its object stands on disk; None: nothing
+        self._modes: dict[bytes, int] = {}
+
+    def over(self, ground: Ground) -> Sight:
+        """The same expectations, looked at through another ground (another task's scopes)."""
+        other = Sight(ground)
+        other._moved, other._modes = self._moved, self._modes
+        return other
+
+    def origin(self, path: bytes) -> bytes | None:
+        """Where the object that will stand at `path` stands now; None when nothing will."""
+        if not self._moved:
+            return path
+        rest = b""
+        here = path
+        while here:
+            if here in self._moved:
+                found = self._moved[here]
+                return None if found is None else found + rest
+            above, slash, name = here.rpartition(b"/")
+            rest = slash + name + rest
+            here = above
+        return path
+
+    def look(self, path: bytes) -> Stat | None:
+        """The object that will stand at `path`, as it is now."""
+        origin = self.origin(path)
+        found = None if origin is None else self.ground.look(origin)
+        if found is not None and path in self._modes:
+            found = found._replace(mode=self._modes[path])
+        return found
+
+    def first_names(self, path: bytes, count: int) -> list[bytes]:
+        """Up to `count` names that will be in the folder at `path`."""
+        gone = {key.rpartition(b"/")[2] for key, at in self._moved.items() if at is None and _in(key, path)}
+        come = [
+            key.rpartition(b"/")[2] for key, at in self._moved.items() if at is not None and _in(key, path)
+        ]
+        origin = self.origin(path)
+        on_disk = [] if origin is None else self.ground.first_names(origin, count + len(gone))
+        return [name for name in dict.fromkeys([*come, *on_disk]) if name not in gone][:count]
+
+    def play(self, effects: Iterable[Effect]) -> None:
+        """Let `effects` have happened."""
+        for effect in effects:
+            if isinstance(effect, Move):
+                self._rename(effect.src, effect.dst)
+            elif isinstance(effect, Swap):
+                one, two = self.origin(effect.slot), self.origin(effect.path)
+                self._moved[effect.slot], self._moved[effect.path] = two, one
+            elif isinstance(effect, Drop):
+                self._moved[effect.path] = None
+            else:
+                self._modes[effect.paths()[0]] = getattr(effect, "after", 0)
+
+    def _rename(self, src: bytes, dst: bytes) -> None:
+        origin = self.origin(src)
+        below = src + b"/"
+        for key in [key for key in self._moved if key.startswith(below)]:
+            self._moved[dst + key[len(src) :]] = self._moved.pop(key)
+        self._moved[src] = None
+        self._moved[dst] = origin
+
+
+def _in(path: bytes, folder: bytes) -> bool:
+    return path.rpartition(b"/")[0] == folder
+
+
+class Inverter:
+    """Works out how one step is taken back.
+
+    With `ctx` copies are staged where an object cannot come back by rename; without, nothing is
+    written. `notes` collects what the report should say of objects that go back as they are now.
+    """
+
+    def __init__(self, sight: Sight, *, task_id: str, n: int, force: bool, ctx: Context | None) -> None:
+        self.sight = sight
+        self.force = force
+        self.notes: list[str] = []
+        self._ctx = ctx
+        self._name = f"{task_id}/{n}"
+        self._slots = 0
+        self._edited = False
+
+    def invert(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Effects that take `effects` back, in the order to act them out; empty when all are back already.
+
+        Raises Conflict with the verdict when one cannot be taken back; then none is.
+        """
+        found: list[Effect] = []
+        ahead = Sight(self.sight.ground)
+        ahead._moved = dict(self.sight._moved)
+        ahead._modes = dict(self.sight._modes)
+        outer, self.sight = self.sight, ahead  # each sees what the ones after it will have taken back
+        try:
+            for effect in reversed(tuple(effects)):
+                if already_back(effect, self):
+                    continue
+                inverse = effect.inverse(self)
+                ahead.play(inverse)
+                found += inverse
+        finally:
+            self.sight = outer
+        return found
+
+    # what effects ask
+
+    def look(self, path: bytes) -> Stat | None:
+        """What stands at `path`, with the inverses so far carried out."""
+        return self.sight.look(path)
+
+    def own(self, path: bytes, wanted: Identity, *, force: bool = False) -> Stat:
+        """The object at `path`, which must be the one this step left there.
+
+        With `force` (and `--force`) another object is accepted, for it is held first.
+        """
+        here = self.look(path)
+        self._edited = False
+        if here is None:
+            self.refuse(path, "is gone", verdict="expired" if _is_stored(path) else "changed")
+        if not same_object(here, wanted):
+            if not (force and self.force):
+                self.refuse(path, f"is another {here.kind} now")
+            self._edited = True
+        elif not same_content(here, wanted):
+            self._edited = True
+        return here
+
+    def verify(self, path: bytes, sha256: str | None, here: Stat) -> None:
+        """The content at `path` must have the mark `sha256`; without one, an edit is only noted."""
+        stored = _is_stored(path)
+        if not sha256:
+            if self._edited and not stored:
+                self.notes.append(f"`{names.show(path)}` was edited since; it goes back as it is now")
+            return
+        if self._edited and self.force and not stored:
+            return
+        origin = self.sight.origin(path)
+        differing = [(path, "gone")] if origin is None else self.sight.ground.differences(origin, sha256)
+        if not differing:
+            self._edited = False
+            return
+        if stored:
+            self.refuse(path, "is damaged: what is held is not what was put there", verdict="damaged")
+        self._edited = True
+        if self.force:
+            return
+        shown = ", ".join(f"`{names.show(each)}` ({how})" for each, how in differing[:3])
+        more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+        raise Conflict(f"changed since: {shown}{more}", path=differing[0][0], hint=_FORCE)
+
+    def still(self, sha256: str | None) -> str | None:
+        """The mark to expect next time: none for content that `--force` takes along as it is."""
+        return None if self._edited else sha256
+
+    def held(self, slot: bytes, wanted: Identity, path: bytes) -> Stat:
+        """The object in holding that goes back to `path`."""
+        here = self.look(slot)
+        if here is None:
+            raise Conflict(
+                f"what stood at `{names.show(path)}` is no longer held", path=path, verdict="expired"
+            )
+        if not same_object(here, wanted):
+            raise Conflict(
+                f"what is held for `{names.show(path)}` is not what was put there",
+                path=path,
+                verdict="damaged",
+            )
+        return here
+
+    def clear(self, path: bytes) -> list[Effect]:
+        """Make `path` free: nothing to do, or with `--force` hold what is there; else refuse."""
+        here = self.look(path)
+        if here is None:
+            if not _is_stored(path) and not self._parent_is_there(path):
+                self.refuse(path.rpartition(b"/")[0], "is not there any more", verdict="blocked")
+            return []
+        if not self.force:
+            self.refuse(path, f"is taken by another {here.kind}", verdict="blocked")
+        return self.put_away(path, here, None, empty=False)
+
+    def _parent_is_there(self, path: bytes) -> bool:
+        parent = path.rpartition(b"/")[0]
+        if not parent:
+            return True
+        found = self.look(parent + b"/.") if parent not in self.sight._moved else self.look(parent)
+        return found is not None and found.kind == "folder"
+
+    def need_empty(self, path: bytes) -> None:
+        """The folder at `path` must be empty, unless `--force` takes it along as it is."""
+        inside = self.sight.first_names(path, 3)
+        if inside and not self.force and not _is_stored(path):
+            shown = ", ".join(f"`{names.show(path + b'/' + name)}`" for name in inside)
+            self.refuse(path, f"is not empty: {shown}", verdict="blocked")
+
+    def put_away(self, path: bytes, here: Stat, sha256: str | None, *, empty: bool) -> list[Effect]:
+        """`path` goes into holding, or where that cannot be, away with a verified copy kept."""
+        ground = self.sight.ground
+        slot = self._slot("held")
+        empty = empty and not self.force
+        if ground.renameable(path, slot):
+            return [Move(path, slot, identity(here), False, self.still(sha256), empty)]
+        if self._ctx is None:
+            return [Drop(path, identity(here), path, slot, "")]
+        copy = self._slot("kept")
+        ground.copy(self.sight.origin(path) or path, copy)
+        listing = copy + b".tree" if here.kind == "folder" else b""
+        mark = ground.mark(copy, here.kind, listing=listing) if here.kind in ("file", "folder") else ""
+        return [Drop(path, identity(here), self._ctx.temporary(path), copy, mark)]
+
+    def bring_back(self, copy: bytes, path: bytes, sha256: str) -> Effect:
+        """A verified copy of the kept `copy` takes the name `path` again."""
+        found = self.look(copy)
+        if found is None:
+            raise Conflict(f"the copy kept of `{names.show(path)}` is gone", path=path, verdict="expired")
+        ground = self.sight.ground
+        origin = self.sight.origin(copy) or copy
+        if sha256 and ground.differences(origin, sha256):
+            if _is_stored(copy):
+                raise Conflict(
+                    f"the copy kept of `{names.show(path)}` is damaged", path=path, verdict="damaged"
+                )
+            if not self.force:
+                raise Conflict(f"`{names.show(copy)}` changed since", path=copy, hint=_FORCE)
+        if self._ctx is None:
+            return Move(copy, path, identity(found))
+        temp = self._ctx.temporary(path)
+        ground.copy(origin, temp)
+        made = ground.look(temp)
+        assert made is not None
+        return Move(temp, path, identity(made), True, sha256 or None)
+
+    def refuse(self, path: bytes, what: str, *, verdict: str = "changed") -> NoReturn:
+        """Raise Conflict for `path`."""
+        hint = _FORCE if verdict in ("changed", "blocked") else None
+        raise Conflict(f"`{names.show(path)}` {what}", path=path, verdict=verdict, hint=hint)
+
+    def _slot(self, store: str) -> bytes:
+        self._slots += 1
+        more = "" if self._slots == 1 else f".u{self._slots}"
+        return f"{store}:{self._name}{more}".encode("ascii")
+
+
+def _is_stored(path: bytes) -> bool:
+    return path[:1] != b"/"
+
+
+def already_back(effect: Effect, inverter: Inverter) -> bool:
+    """True when the disk shows the state before `effect`: taken back already, or never done."""
+    look = inverter.look
+    if isinstance(effect, Move):
+        here, there = look(effect.src), look(effect.dst)
+        at_dst = there is not None and same_object(there, effect.id)
+        if effect.made:
+            return False
+        return not at_dst and here is not None and same_object(here, effect.id)
+    if isinstance(effect, Swap):
+        here = look(effect.path)
+        return here is not None and same_object(here, effect.old)
+    if isinstance(effect, Drop):
+        here = look(effect.path)
+        return here is not None and same_object(here, effect.id)
+    return False

@@ -1,0 +1,297 @@
+"""What a transaction works off: steps going forward (a run) or backward (undo, redo).
+
+Both are the same to the transaction: something with a number that is prepared, acted out, and taken
+back by its effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from deskshell.errors import Conflict, StepFailed
+from deskshell.kernel import record
+from deskshell.kernel.action import Action, Prior, Reversibility
+from deskshell.kernel.context import Context
+from deskshell.kernel.effects import Effect
+from deskshell.kernel.ground import Ground
+from deskshell.kernel.inverse import Inverter, Sight
+from deskshell.kernel.plan import Step
+from deskshell.kernel.report import Left
+
+
+class Item(Protocol):
+    """One numbered unit of work; see `Forward` and `Backward`."""
+
+    n: int
+    action_id: str
+    kind: str
+
+    @property
+    def alone(self) -> bool:
+        """Its effect cannot be read from the disk: a batch of its own, synced at once."""
+
+    def touches(self) -> Sequence[bytes]:
+        """Paths that it changes or depends on."""
+
+    def staged_in(self, ground: Ground) -> Sequence[bytes]:
+        """Folders in which `prepare` makes temporaries."""
+
+    def check(self, ctx: Context) -> None:
+        """Compare the disk with what this was planned for. Raises Conflict."""
+
+    def prepare(self, ctx: Context) -> Prior:
+        """Look, stage, secure; change nothing."""
+
+    def do(self, ctx: Context, prior: Prior) -> None:
+        """Act."""
+
+    def confirm(self, ctx: Context) -> None:
+        """Raise StepFailed when a post-condition does not hold."""
+
+    def take_back(self, ctx: Context, prior: Prior) -> bool:
+        """Undo what is on disk of it; True if there was anything."""
+
+    def intent(self, ts: int, task_id: str, prior: Prior) -> str:
+        """The journal line before acting."""
+
+    def result(self, ts: int, task_id: str, prior: Prior, ctx: Context) -> str | None:
+        """The journal line after acting; None when it is written later, as a range."""
+
+    def left(self, reason: str) -> Left:
+        """How a report names this when it remains."""
+
+
+class Forward:
+    """A step of a plan, being done."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.n = step.n
+        self.action_id = step.action_id
+        self.kind = step.action.kind
+
+    @property
+    def alone(self) -> bool:
+        return self.step.action.alone
+
+    def touches(self) -> Sequence[bytes]:
+        return self.step.action.touches()
+
+    def staged_in(self, ground: Ground) -> Sequence[bytes]:
+        return self.step.action.staged_in(ground)
+
+    def check(self, ctx: Context) -> None:
+        ctx.check_seen()
+
+    def prepare(self, ctx: Context) -> Prior:
+        return self.step.action.prepare(ctx)
+
+    def do(self, ctx: Context, prior: Prior) -> None:
+        self.step.action.do(ctx, prior)
+
+    def confirm(self, ctx: Context) -> None:
+        for assertion in self.step.asserts:
+            problem = assertion.check(ctx)
+            if problem is not None:
+                raise StepFailed(f"post-condition failed: {problem}")
+
+    def take_back(self, ctx: Context, prior: Prior) -> bool:
+        return self.step.action.undo(ctx, prior)
+
+    def intent(self, ts: int, task_id: str, prior: Prior) -> str:
+        extra: dict[str, Any] = {}
+        if prior.facts:
+            extra["facts"] = dict(prior.facts)
+        if not prior.effects and self.step.action.alone:
+            extra["args"] = self.step.action.to_json()
+        if self.step.compensation is not None and self.step.reversible:
+            extra["undo"] = compensation_form(self.step.compensation)
+        return record.intent(
+            ts,
+            task_id,
+            self.n,
+            self.action_id,
+            self.kind,
+            prior.effects,
+            reversible=self.step.reversible,
+            extra=extra,
+        )
+
+    def result(self, ts: int, task_id: str, prior: Prior, ctx: Context) -> str | None:
+        undo: Mapping[str, Any] | None = None
+        if self.step.reversible:
+            given = self.step.compensation
+            undo = record.undo_form(prior.effects) if given is None else compensation_form(given)
+        extra: dict[str, Any] = {}
+        sha256 = prior.sha256 or _content_of(prior.effects)
+        if sha256:
+            extra["sha256"] = sha256
+        if ctx.left is not None:
+            extra["ctime"] = ctx.left.ctime_ns
+        if ctx.outcome:
+            extra["outcome"] = dict(ctx.outcome)
+        if ctx.not_kept:
+            extra["notKept"] = list(ctx.not_kept)
+        return record.result(
+            ts, task_id, self.n, self.action_id, self.kind, self.step.action.summary(), undo, extra=extra
+        )
+
+    def left(self, reason: str) -> Left:
+        return Left(self.action_id, self.step.action.target(), reason)
+
+
+class Backward:
+    """A recorded step, being taken back (by an undo) or put back (by a redo).
+
+    `line` is the intent that describes it as it is on disk; `summary` is the original step's.
+    """
+
+    def __init__(
+        self,
+        line: Mapping[str, Any],
+        *,
+        summary: str,
+        force: bool,
+        kinds: Mapping[str, type[Action]],
+    ) -> None:
+        self.line = line
+        self.n = int(line["n"])
+        self.action_id = str(line["actionId"])
+        self.kind = str(line["kind"])
+        self.summary = summary
+        self.notes: list[str] = []
+        self.verdict: str | None = None
+        self._force = force
+        self._kinds = kinds
+        self._effects = record.read_effects(line)
+        self._undo = line.get("undo")
+
+    @property
+    def alone(self) -> bool:
+        return self._undo is not None
+
+    @property
+    def target(self) -> bytes | str:
+        """The path or URL that a report names."""
+        for effect in self._effects:
+            paths = effect.paths()
+            if paths:
+                return paths[-1] if len(paths) > 1 else paths[0]
+        given = self.line.get("args") or {}
+        return str(given.get("url", ""))
+
+    def touches(self) -> Sequence[bytes]:
+        return [path for effect in self._effects for path in effect.paths()]
+
+    def staged_in(self, ground: Ground) -> Sequence[bytes]:
+        """The folders of what cannot be renamed between tree and holding: copies are staged there."""
+        found = []
+        for effect in self._effects:
+            for path in effect.paths():
+                if not ground.renameable(path, b"held:probe/x"):
+                    found.append(path.rpartition(b"/")[0])
+        return found
+
+    def look_ahead(self, sight: Sight) -> list[Effect]:
+        """What taking back would do, in `sight`; stages nothing. Raises Conflict with the verdict."""
+        self._refuse_final()
+        inverter = Inverter(sight, task_id="check", n=self.n, force=self._force, ctx=None)
+        effects = inverter.invert(self._effects)
+        self.notes = inverter.notes
+        return effects
+
+    def check(self, ctx: Context) -> None:
+        self._refuse_final()
+
+    def _refuse_final(self) -> None:
+        if self.line.get("irreversible"):
+            raise Conflict("this step cannot be undone", verdict="no-undo")
+        if self.line.get("unknown"):
+            raise Conflict("it is not known whether this was done", verdict="failed")
+
+    def prepare(self, ctx: Context) -> Prior:
+        inverter = Inverter(Sight(ctx.ground), task_id=ctx.task_id, n=self.n, force=self._force, ctx=ctx)
+        if self._undo is not None:
+            action = self._compensation()
+            return action.prepare(ctx)
+        effects = tuple(inverter.invert(self._effects))
+        self.notes = inverter.notes
+        return Prior(effects)
+
+    def do(self, ctx: Context, prior: Prior) -> None:
+        if self._undo is not None:
+            self._compensation().do(ctx, prior)
+        else:
+            ctx.act(prior.effects)
+
+    def confirm(self, ctx: Context) -> None:
+        """An undo has no post-conditions: acting compares identities itself."""
+
+    def take_back(self, ctx: Context, prior: Prior) -> bool:
+        return ctx.take_back(prior.effects)
+
+    def intent(self, ts: int, task_id: str, prior: Prior) -> str:
+        extra: dict[str, Any] = {"summary": self.summary}
+        if self._undo is not None:
+            extra["args"] = self._compensation().to_json()
+        return record.intent(
+            ts,
+            task_id,
+            self.n,
+            self.action_id,
+            self.kind,
+            prior.effects,
+            reversible=self._undo is None,
+            extra=extra,
+        )
+
+    def result(self, ts: int, task_id: str, prior: Prior, ctx: Context) -> str | None:
+        return None
+
+    def redone(self, ts: int, of: str, by: str, effects: Sequence[Effect]) -> str:
+        """The line for the original step once a redo has put it back: a new `ok`, a new undo."""
+        return record.result(
+            ts,
+            of,
+            self.n,
+            self.action_id,
+            self.kind,
+            self.summary,
+            record.undo_form(effects),
+            extra={"by": by},
+        )
+
+    def left(self, reason: str) -> Left:
+        return Left(self.action_id, self.target, reason)
+
+    @property
+    def compensates(self) -> bool:
+        """True when taking back means a counter-action that the manifest gave."""
+        return self._undo is not None
+
+    def _compensation(self) -> Action:
+        given = dict(self._undo or {})
+        kind = self._kinds.get(str(given.pop("kind", "")))
+        if kind is None:
+            raise Conflict("the counter-action's kind is not known here", verdict="failed")
+        return kind.from_json(given)
+
+
+def compensation_form(action: Action) -> dict[str, Any]:
+    """A counter-action as a journal line has it: its kind and arguments, secrets as references."""
+    return {"kind": action.kind, **action.to_json()}
+
+
+def is_compensated(action: Action) -> bool:
+    """True for kinds whose only undo is a counter-action."""
+    return action.reversibility is Reversibility.COMPENSATED
+
+
+def _content_of(effects: Sequence[Effect]) -> str | None:
+    """The mark of the content that a step left, without the place of a folder's listing."""
+    for effect in effects:
+        found = getattr(effect, "sha256", None)
+        if found:
+            return str(found).partition("@")[0]
+    return None

@@ -1,0 +1,204 @@
+"""The lines that a task leaves in the journal, as bodies for `store.journal.Journal.append`.
+
+    begin    who, what, where: role (run, undo, redo), skill, params, grants, anchors
+    stage    folders in which temporaries with this token may lie; durable before the first is made
+    batch    folders about to change, with their times; then one `intent` a step
+    intent   a step's effects: what recovery and undo need (I1)
+    result   the line of a finished step, in the form of the contract
+    folders  the same folders' times afterwards
+    end      how it ended, and where it began
+
+A body is the text of a JSON object without its closing brace. Steps (`taskId`, `n`) are lines
+without `type`. Paths that are not UTF-8 are written twice, see `effects.put_path`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from deskshell.files import names
+from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap, from_json, get_path, put_path
+from deskshell.kernel.report import Left
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+def body(line: Mapping[str, Any]) -> str:
+    """The text of `line` without its closing brace."""
+    return _encode(line)[:-1]
+
+
+def intent(
+    ts: int,
+    task_id: str,
+    n: int,
+    action_id: str,
+    kind: str,
+    effects: Sequence[Effect],
+    *,
+    reversible: bool,
+    extra: Mapping[str, Any],
+) -> str:
+    """A step's intent; `extra` are facts, arguments and the compensation of kinds that have them."""
+    line: dict[str, Any] = {
+        "ts": ts,
+        "taskId": task_id,
+        "n": n,
+        "actionId": action_id,
+        "kind": kind,
+        "status": "intent",
+        "fx": [effect.to_json() for effect in effects],
+    }
+    if not reversible:
+        line["irreversible"] = True
+    line.update(extra)
+    return _encode(line)[:-1]
+
+
+def result(
+    ts: int,
+    task_id: str,
+    n: int,
+    action_id: str,
+    kind: str,
+    summary: str,
+    undo: Mapping[str, Any] | None,
+    *,
+    extra: Mapping[str, Any],
+) -> str:
+    """The line of a step that is done, in the contract's form; `undo` None for what is final."""
+    line: dict[str, Any] = {
+        "ts": ts,
+        "taskId": task_id,
+        "n": n,
+        "actionId": action_id,
+        "kind": kind,
+        "summary": summary,
+        "status": "ok",
+        "undo": undo,
+    }
+    if undo is None:
+        line["irreversible"] = True
+    line.update(extra)
+    return _encode(line)[:-1]
+
+
+def steps_status(ts: int, task_id: str, span: Sequence[int], status: str, by: str | None) -> str:
+    """The status of steps `span` = [first, last] of a task, by a rollback (None) or another task."""
+    line: dict[str, Any] = {"ts": ts, "taskId": task_id, "steps": list(span), "status": status}
+    if by is not None:
+        line["by"] = by
+    return _encode(line)[:-1]
+
+
+def failed(ts: int, task_id: str, n: int, action_id: str, kind: str, error: str, *, taken_back: bool) -> str:
+    """The line of the step that failed; `taken_back` once its own effects are gone."""
+    line: dict[str, Any] = {
+        "ts": ts,
+        "taskId": task_id,
+        "n": n,
+        "actionId": action_id,
+        "kind": kind,
+        "status": "failed",
+        "error": error,
+    }
+    if taken_back:
+        line["takenBack"] = True
+    return _encode(line)[:-1]
+
+
+def folder_times(times: Mapping[bytes, int]) -> list[list[Any]]:
+    """Folders with their mtime_ns as ``[path, mtime_ns]`` or ``[display, mtime_ns, base64]``."""
+    found: list[list[Any]] = []
+    for path, mtime_ns in times.items():
+        text, b64 = names.plain(path)
+        found.append([text, mtime_ns] if b64 is None else [text, mtime_ns, b64])
+    return found
+
+
+def read_folder_times(data: Iterable[Sequence[Any]]) -> dict[bytes, int]:
+    """Read `folder_times`'s form."""
+    return {names.from_json(each[0], each[2] if len(each) > 2 else None): each[1] for each in data}
+
+
+def folder_list(folders: Iterable[bytes]) -> list[list[Any]]:
+    """Paths as ``[path]`` or ``[display, base64]``."""
+    found: list[list[Any]] = []
+    for path in folders:
+        text, b64 = names.plain(path)
+        found.append([text] if b64 is None else [text, b64])
+    return found
+
+
+def read_folder_list(data: Iterable[Sequence[Any]]) -> list[bytes]:
+    """Read `folder_list`'s form."""
+    return [names.from_json(each[0], each[1] if len(each) > 1 else None) for each in data]
+
+
+def left_list(left: Iterable[Left]) -> list[dict[str, Any]]:
+    """What an `end` line says of changes that remain."""
+    return [each.to_json() for each in left]
+
+
+def read_left(data: Iterable[Mapping[str, Any]]) -> list[Left]:
+    """Read `left_list`'s form."""
+    found = []
+    for each in data:
+        target = each["target"]
+        path: bytes | str = (
+            get_path(each, "target") if target.startswith("/") or "targetBytes" in each else target
+        )
+        found.append(Left(each["actionId"], path, each["reason"]))
+    return found
+
+
+def read_effects(line: Mapping[str, Any]) -> tuple[Effect, ...]:
+    """The effects of an intent line."""
+    return tuple(from_json(each) for each in line.get("fx", ()))
+
+
+def undo_form(effects: Sequence[Effect]) -> dict[str, Any]:
+    """The `undo` of a result line: what takes the step back, for readers of the journal.
+
+    One effect gives one object (`fs.move` from/to, `fs.remove`, `fs.restore`, `fs.chmod`); several
+    give ``{"kind": "steps", "steps": [...]}`` in the order of undoing; none gives `noop`.
+    """
+    parts = [_undo_of(effect) for effect in reversed(effects)]
+    if not parts:
+        return {"kind": "noop"}
+    return parts[0] if len(parts) == 1 else {"kind": "steps", "steps": parts}
+
+
+def _undo_of(effect: Effect) -> dict[str, Any]:
+    form: dict[str, Any]
+    if isinstance(effect, Move):
+        if effect.made:
+            form = {"kind": "fs.remove"}
+            put_path(form, "path", effect.dst)
+        elif effect.dst[:1] != b"/":
+            form = {"kind": "fs.restore"}
+            put_path(form, "path", effect.src)
+            put_path(form, "from", effect.dst)
+        elif effect.src[:1] != b"/":
+            form = {"kind": "fs.remove"}
+            put_path(form, "path", effect.dst)
+        else:
+            form = {"kind": "fs.move"}
+            put_path(form, "from", effect.dst)
+            put_path(form, "to", effect.src)
+    elif isinstance(effect, Swap):
+        form = {"kind": "fs.restore"}
+        put_path(form, "path", effect.path)
+        put_path(form, "from", effect.slot)
+    elif isinstance(effect, Drop):
+        form = {"kind": "fs.restore"}
+        put_path(form, "path", effect.path)
+        put_path(form, "from", effect.copy)
+    else:
+        assert isinstance(effect, Mode)
+        form = {"kind": "fs.chmod"}
+        put_path(form, "path", effect.path)
+        form["mode"] = f"{effect.before:04o}"
+    return form

@@ -1,0 +1,235 @@
+"""Taking a task back from what the journal says of it: rollback in a run, and recovery after a crash.
+
+Both read the task's intents from the newest back and let each effect look at the disk: what is there
+is taken back, what never happened is passed over (I9). So it does not matter where the task stopped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from deskshell.errors import Conflict, DeskshellError
+from deskshell.files import names
+from deskshell.files.identity import stat_at
+from deskshell.kernel import record
+from deskshell.kernel.context import Context
+from deskshell.kernel.desk import Desk
+from deskshell.kernel.effects import Effect
+from deskshell.kernel.ground import Ground
+from deskshell.kernel.report import Left, ranges, text
+from deskshell.store.segments import Place
+
+_EDIT_NS = 1_000_000_000  # an edit sets mtime and ctime together, a rename ctime alone
+
+
+@dataclass(slots=True)
+class TakenBack:
+    """What taking a task back came to.
+
+    `back` are numbers of steps whose effects were there and are gone, `never` of those that had none
+    on disk, `left` what remains by number; `done` and `failed` are what the journal said of them.
+    `not_restored` lists folder times that were kept; `claims` what an undo or redo had already
+    written about its task: (task, status) → numbers.
+    """
+
+    back: set[int] = field(default_factory=set)
+    never: set[int] = field(default_factory=set)
+    left: dict[int, Left] = field(default_factory=dict)
+    done: set[int] = field(default_factory=set)
+    failed: dict[int, str] = field(default_factory=dict)
+    not_restored: list[str] = field(default_factory=list)
+    claims: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+
+
+def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_ms: int) -> TakenBack:
+    """Take back every step of the task that began at `begin`, going on past those that cannot be.
+
+    `since_ms` is when it began: a folder gets its time back unless somebody else's entry is newer.
+    """
+    found = TakenBack()
+    before: dict[bytes, int] = {}
+    staged: list[tuple[str, list[bytes]]] = []
+    ours: set[bytes] = set()
+    for line in _lines_back(desk, task_id, begin):
+        kind = line.get("type")
+        if kind == "batch":
+            before.update(record.read_folder_times(line["folders"]))
+        elif kind == "stage":
+            staged.append((line["token"], record.read_folder_list(line["folders"])))
+        elif kind is None and line["taskId"] != task_id:
+            found.claims.setdefault((line["taskId"], line["status"]), set()).update(_numbers(line))
+        elif kind is None and line["status"] == "intent":
+            ours.update(_take_back_step(desk, ground, task_id, line, found))
+        elif kind is None and line["status"] == "ok":
+            found.done.update(_numbers(line))
+        elif kind is None and line["status"] == "failed":
+            found.failed[line["n"]] = line.get("error", "")
+    for token, folders in staged:
+        _remove_temporaries(ground, token, folders, found)
+    _restore_times(ground, before, since_ms, found, ours)
+    return found
+
+
+def _lines_back(desk: Desk, task_id: str, begin: Place) -> Iterator[dict[str, Any]]:
+    for place, line in desk.journal.backward():
+        if place == begin:
+            return
+        if line.get("taskId") == task_id or line.get("by") == task_id:
+            yield line
+
+
+def _numbers(line: Mapping[str, Any]) -> range:
+    if "steps" in line:
+        first, last = line["steps"]
+        return range(first, last + 1)
+    return range(line["n"], line["n"] + 1)
+
+
+def _take_back_step(
+    desk: Desk, ground: Ground, task_id: str, line: Mapping[str, Any], found: TakenBack
+) -> Iterator[bytes]:
+    n = int(line["n"])
+    if n in found.back or n in found.never or n in found.left:
+        return
+    effects = record.read_effects(line)
+    try:
+        if "args" in line:
+            anything = _take_back_outside(desk, ground, task_id, line, known=n in found.done)
+        elif line.get("irreversible"):
+            anything = _refuse_final(ground, effects)
+        else:
+            anything = _take_back_effects(ground, effects)
+    except (DeskshellError, OSError) as exc:
+        found.left[n] = Left(str(line["actionId"]), _target(line, effects, exc), text(exc))
+        return
+    if anything or n in found.done:
+        found.back.add(n)
+    else:
+        found.never.add(n)
+    for effect in effects:
+        yield from effect.paths()
+
+
+def _take_back_effects(ground: Ground, effects: tuple[Effect, ...]) -> bool:
+    anything = False
+    for effect in reversed(effects):
+        anything |= effect.take_back(ground)
+    return anything
+
+
+def _refuse_final(ground: Ground, effects: tuple[Effect, ...]) -> bool:
+    """A step that its plan declared final stays, when it happened; its temporaries go."""
+    for effect in effects:
+        if effect.happened(ground):
+            raise Conflict("this step cannot be undone", verdict="no-undo")
+    for effect in reversed(effects):
+        effect.take_back(ground)
+    return False
+
+
+def _take_back_outside(
+    desk: Desk, ground: Ground, task_id: str, line: Mapping[str, Any], *, known: bool
+) -> bool:
+    """A step whose effect the disk does not show: by its counter-action, if one was given."""
+    if not known:
+        raise Conflict("it may have been sent: no result was recorded", verdict="failed")
+    given = line.get("undo")
+    if given is None or line.get("irreversible"):
+        raise Conflict("this step cannot be undone", verdict="no-undo")
+    args = {key: value for key, value in given.items() if key != "kind"}
+    action = desk.kinds[given["kind"]].from_json(args)
+    ctx = Context(ground, task_id=task_id, n=int(line["n"]), token="", secrets=desk.secrets, stop=_never)
+    action.do(ctx, action.prepare(ctx))
+    return True
+
+
+def _never() -> None:
+    """A rollback is not to be interrupted."""
+
+
+def _target(line: Mapping[str, Any], effects: tuple[Effect, ...], exc: Exception) -> bytes | str:
+    if isinstance(exc, Conflict) and exc.path[:1] == b"/":
+        return exc.path
+    for effect in effects:
+        if effect.paths():
+            return effect.paths()[-1]
+    return str((line.get("args") or {}).get("url", ""))
+
+
+def _remove_temporaries(ground: Ground, token: str, folders: list[bytes], found: TakenBack) -> None:
+    """Remove what a prepare left under this token; the name is ours by random bits recorded before it was used."""
+    prefix = names.temp_name(token, 0).rpartition(b"-")[0] + b"-"
+    for folder in folders:
+        try:
+            fd = ground.folder_fd(folder)
+            if fd is None:
+                continue
+            for name in os.listdir(fd):
+                raw = os.fsencode(name)
+                if raw.startswith(prefix):
+                    ground.remove(folder + b"/" + raw)
+        except (DeskshellError, OSError) as exc:
+            found.not_restored.append(f"temporaries in `{names.show(folder)}`: {text(exc)}")
+
+
+def _restore_times(
+    ground: Ground,
+    before: Mapping[bytes, int],
+    since_ms: int,
+    found: TakenBack,
+    ours: set[bytes],
+) -> None:
+    remaining = {path.rpartition(b"/")[0] for path in _left_paths(found)}
+    for folder in sorted(before, key=lambda path: path.count(b"/"), reverse=True):
+        if folder in remaining:
+            continue
+        try:
+            now = ground.folder_time(folder)
+            if now is None or now == before[folder]:
+                continue
+            if _has_strangers(ground, folder, since_ms, ours) or not ground.set_folder_time(
+                folder, before[folder]
+            ):
+                found.not_restored.append(f"folder time of `{names.show(folder)}` kept (changed by others)")
+        except (DeskshellError, OSError) as exc:
+            found.not_restored.append(f"folder time of `{names.show(folder)}`: {text(exc)}")
+
+
+def _left_paths(found: TakenBack) -> Iterator[bytes]:
+    for left in found.left.values():
+        if isinstance(left.target, bytes):
+            yield left.target
+
+
+def _has_strangers(ground: Ground, folder: bytes, since_ms: int, ours: set[bytes]) -> bool:
+    """True when `folder` holds an entry that somebody else put there since the task began.
+
+    Such an entry was born since, or was renamed since: its ctime is new and its mtime is not.
+    """
+    since_ns = since_ms * 1_000_000
+    fd = ground.folder_fd(folder)
+    for name in () if fd is None else os.listdir(fd):
+        raw = os.fsencode(name)
+        if fd is None or folder + b"/" + raw in ours:
+            continue
+        stat = stat_at(fd, raw)
+        if stat is None or stat.ctime_ns <= since_ns:
+            continue
+        if stat.birth_ns > since_ns or stat.mtime_ns + _EDIT_NS < stat.ctime_ns:
+            return True
+    return False
+
+
+def result_lines(ts: int, task_id: str, found: TakenBack) -> list[str]:
+    """The lines that say what a rollback came to, but for the step that failed; see `record`."""
+    lines = [
+        record.steps_status(ts, task_id, span, "rolled-back", None)
+        for span in ranges(found.back - set(found.failed))
+    ]
+    for (other, status), numbers in found.claims.items():  # taken back together with what was claimed
+        was = "ok" if status == "rolled-back" else "rolled-back"
+        lines += [record.steps_status(ts, other, span, was, task_id) for span in ranges(numbers)]
+    return lines

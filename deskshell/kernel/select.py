@@ -1,0 +1,128 @@
+"""Which tasks an undo or redo is about: candidates in journal order, newest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from deskshell.errors import NotFound
+from deskshell.files import names
+from deskshell.files.scope import is_within
+from deskshell.kernel import history, record
+from deskshell.kernel.history import Head
+from deskshell.store.journal import Journal
+
+_COUNTS = ("ok", "incomplete")
+
+
+def candidates(journal: Journal) -> Iterator[Head]:
+    """Tasks that changed something of which at least one entry is not undone, newest first.
+
+    A redone task counts from its redo. Reads one line for each task that it passes over.
+    """
+    settled: set[str] = set()
+    for head in history.heads(journal):
+        if head.end is None or head.status not in _COUNTS:
+            continue
+        if head.role == "run":
+            if head.task_id not in settled and _changed_something(head):
+                yield head
+            continue
+        of = head.of
+        if of is None or of in settled:
+            continue
+        if head.role == "undo" and head.end.get("state") == "undone":
+            settled.add(of)
+        elif head.role == "redo":
+            settled.add(of)
+            yield history.find(journal, of)
+
+
+def _changed_something(head: Head) -> bool:
+    return head.plain or int((head.end or {}).get("steps", 0)) > 0
+
+
+def newest(journal: Journal, count: int) -> list[Head]:
+    """The `count` newest candidates."""
+    found: list[Head] = []
+    for head in candidates(journal):
+        if len(found) == count:
+            break
+        found.append(head)
+    return found
+
+
+def since(journal: Journal, since_ms: int) -> list[Head]:
+    """Candidates that started at or after `since_ms`; reads on past a clock that went back."""
+    return [head for head in candidates(journal) if head.started_ms >= since_ms]
+
+
+def undo_to_redo(journal: Journal, task_id: str | None) -> Head:
+    """The undo that a redo takes back: of `task_id` (or that undo itself), or the newest that may be.
+
+    Without an id an undo is passed over when it was redone, or when a later task stands on one of its targets.
+    Raises NotFound when there is none.
+    """
+    redone: set[str] = set()
+    later: list[Head] = []
+    for head in history.heads(journal):
+        if head.end is None or head.status not in _COUNTS:
+            continue
+        if head.role == "redo":
+            redone.add(str(head.begin.get("undoes", "")))
+            later.append(head)
+        elif head.role == "run":
+            if task_id == head.task_id:
+                break
+            later.append(head)
+        elif head.task_id not in redone:
+            if task_id is None:
+                if not _in_the_way(journal, head, later):
+                    return head
+                later.append(head)
+            elif task_id in (head.task_id, head.of):
+                return head
+    if task_id is None:
+        raise NotFound("nothing to redo: no undone task is free of later changes", hint="see `deskshell log`")
+    history.find(journal, task_id)
+    raise NotFound(
+        f"nothing to redo: task `{names.show(task_id.encode())}` is not undone", hint="see `deskshell log`"
+    )
+
+
+def _in_the_way(journal: Journal, undo: Head, later: list[Head]) -> bool:
+    if not later:
+        return False
+    targets = _targets(journal, undo)
+    return any(
+        is_within(one, two) or is_within(two, one)
+        for head in later
+        if head.of != undo.of
+        for one in _targets(journal, head)
+        for two in targets
+    )
+
+
+def _targets(journal: Journal, head: Head) -> set[bytes]:
+    found: set[bytes] = set()
+    for _, line in journal.forward(head.begin_place, head.end_place):
+        if line.get("status") == "intent" and line.get("taskId") == head.task_id:
+            for effect in record.read_effects(line):
+                found.update(effect.paths())
+    return found
+
+
+def who_changed(journal: Journal, head: Head, path: bytes) -> str | None:
+    """The newest task after `head` that acted on `path`, when one did."""
+    if not path or head.end_place is None:
+        return None
+    text = json.dumps(names.plain(path)[0], ensure_ascii=False)[1:-1].encode("utf-8", "replace")
+    found = None
+    for _, raw in journal.raw_forward(head.end_place, containing=text):
+        line = json.loads(raw)
+        if line.get("status") != "intent" or line.get("taskId") == head.task_id:
+            continue
+        for effect in record.read_effects(line):
+            if any(is_within(path, each) or is_within(each, path) for each in effect.paths()):
+                found = str(line["taskId"])
+    return found

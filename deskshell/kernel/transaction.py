@@ -1,0 +1,460 @@
+"""One transaction: run, undo and redo of any length, in one order of writes.
+
+    begin, and the names of temporaries to come            → fdatasync   (only when something is staged)
+    prepare: secure what undo needs, stage new objects     → one sync
+    begin/batch line and the batch's intents               → fdatasync   (I1: now, and only now, act)
+    per step: compare again → act → verify
+    folders touched                                        → fsync each, or one syncfs
+    results                                                (need no sync of their own)
+    … next batch …
+    end                                                    → fdatasync   (the commit)
+
+On a failure a run takes itself back (`rollback.take_back`, the same code as recovery); an undo goes on
+past entries that cannot be undone. A failed sync is never retried into a success: of intents, nothing
+is acted on and the abort goes into a new segment; of the end, the outcome is `unknown`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from deskshell.errors import Conflict, DeskshellError, Interrupted
+from deskshell.kernel import history, record, rollback
+from deskshell.kernel.action import Prior
+from deskshell.kernel.batch import split
+from deskshell.kernel.context import Context
+from deskshell.kernel.desk import Desk
+from deskshell.kernel.ground import Ground
+from deskshell.kernel.item import Item
+from deskshell.kernel.report import Left, text
+from deskshell.store.segments import Place
+
+BYTES_PER_STEP = 1024  # what a finished step's lines take at most: room asked for at `begin`
+_MOST_ROOM = 64 * 2**20
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a transaction ended.
+
+    `status` is ok, rolled-back, incomplete or unknown. `state` maps the numbers of steps that were begun
+    to ok, rolled-back or failed; `refused` those that an undo could not do, to why. `task_id` is None when
+    nothing was begun.
+    """
+
+    task_id: str | None
+    status: str
+    state: dict[int, str] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+    refused: dict[int, Conflict] = field(default_factory=dict)
+    already: list[int] = field(default_factory=list)
+    taken_back: set[int] = field(default_factory=set)
+    rolled_back: int = 0
+    left: list[Left] = field(default_factory=list)
+    not_restored: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    error: str | None = None
+    signum: int = 0
+
+
+class Closing(NamedTuple):
+    """What an undo or redo adds at its end: folder times to set (mtime_ns by path), lines about the
+    task it is about, and facts for its `end` line.
+    """
+
+    times: Mapping[bytes, int]
+    lines: list[str]
+    facts: Mapping[str, Any]
+
+
+class _Failed(Exception):
+    """A step failed; `cause` is why."""
+
+    def __init__(self, item: Item | None, cause: Exception, *, acted: bool) -> None:
+        super().__init__(str(cause))
+        self.item = item
+        self.cause = cause
+        self.acted = acted
+
+
+class Transaction:
+    """One task, from its first look to its end. The caller holds the lock (I3).
+
+    Args:
+        begin: facts for the `begin` line: role, skill, grants, …; what is true of every task is added.
+        go_on: an entry that cannot be done is refused alone (undo, redo); else it fails the task (run).
+        closing: asked before the end of a task that is not rolled back; see `Closing`.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        ground: Ground,
+        begin: Mapping[str, Any],
+        *,
+        go_on: bool = False,
+        closing: Callable[[Transaction], Closing] | None = None,
+    ) -> None:
+        self.desk = desk
+        self.ground = ground
+        last_ms = history.last_id_ms(desk.journal)
+        self.task_id = f"task-{max(desk.clock_ms(), last_ms + 1)}"
+        self.started_ms = desk.clock_ms()
+        self.before: dict[bytes, int] = {}
+        self.outcome = Outcome(None, "ok")
+        self.effects: dict[int, Prior] = {}
+        self._begin_facts = begin
+        self._go_on = go_on
+        self._closing = closing
+        self._begin_place: Place | None = None
+        self._token = secrets.token_hex(6)
+        self._results: list[str] = []
+
+    # the way forward
+
+    def run(self, items: Iterable[Item]) -> Outcome:
+        """Work off `items`. Raises what the first look finds, before anything is written (nothing happened)."""
+        try:
+            for batch in split(items):
+                self._do_batch(batch)
+            return self._commit()
+        except _Failed as failed:
+            if self._begin_place is None:
+                self.desk.forget(self.task_id)
+                raise failed.cause from None
+            return self._roll_back(failed)
+
+    def _do_batch(self, batch: list[Item]) -> None:
+        pairs = [(item, self._context(item)) for item in batch]
+        pairs = [(item, ctx) for item, ctx in pairs if self._attempt(item, partial(item.check, ctx))]
+        self._announce_temporaries(pairs)
+        prepared = [
+            (item, ctx, prior) for item, ctx in pairs if (prior := self._prepare(item, ctx)) is not None
+        ]
+        if not prepared:
+            return
+        self._write_intents(prepared)
+        try:
+            for item, ctx, prior in prepared:
+                self._act(item, ctx, prior)
+            self._guard(None, self.ground.sync)
+        finally:
+            self._flush_results(prepared)
+
+    def _announce_temporaries(self, pairs: list[tuple[Item, Context]]) -> None:
+        folders: dict[bytes, None] = {}
+        for item, _ in pairs:
+            for folder in item.staged_in(self.ground):
+                folders[folder] = None
+        if not folders:
+            return
+        # Their names are durable before they exist, so a crash leaves no file that nobody knows of.
+        self._note_times(folders)
+        lines = self._begin_lines()
+        line = {
+            "type": "stage",
+            "ts": self.desk.clock_ms(),
+            "taskId": self.task_id,
+            "token": self._token,
+            "folders": record.folder_list(folders),
+        }
+        times = {folder: self.before[folder] for folder in folders if folder in self.before}
+        self._write([*lines, record.body(line), self._batch_line(times)], sync=True)
+
+    def _prepare(self, item: Item, ctx: Context) -> Prior | None:
+        prior: Prior | None = None
+
+        def attempt() -> None:
+            nonlocal prior
+            self._heed()
+            prior = item.prepare(ctx)
+
+        if not self._attempt(item, attempt):
+            return None
+        assert prior is not None
+        if self._go_on and not prior.effects and not item.alone:
+            self.outcome.already.append(item.n)
+            return None
+        return prior
+
+    def _write_intents(self, prepared: list[tuple[Item, Context, Prior]]) -> None:
+        touched = {path.rpartition(b"/")[0]: None for _, _, prior in prepared for path in _paths(prior)}
+        new = self._note_times(touched)
+        self._guard(None, self.ground.sync_staged)  # I2: what is kept is durable before a record names it
+        ts = self.desk.clock_ms()
+        lines = self._begin_lines()
+        lines.append(self._batch_line(new))
+        lines += [item.intent(ts, self.task_id, prior) for item, _, prior in prepared]
+        self._write(lines, sync=True)  # I1: durable before the target changes
+
+    def _act(self, item: Item, ctx: Context, prior: Prior) -> None:
+        self._guard(item, self._heed)
+        try:
+            item.do(ctx, prior)
+            item.confirm(ctx)
+        except (DeskshellError, OSError) as exc:
+            if not self._go_on:
+                raise _Failed(item, exc, acted=True) from exc
+            self._refuse_late(item, ctx, prior, exc)
+            return
+        line = item.result(self.desk.clock_ms(), self.task_id, prior, ctx)
+        if line is not None:
+            self._results.append(line)
+        self.outcome.state[item.n] = "ok"
+        self.outcome.not_restored.extend(f"not kept: {each}" for each in ctx.not_kept)
+        if self._go_on:
+            self.effects[item.n] = prior
+        if item.alone:  # the disk does not show it: only this line does
+            self._write([line] if line else [], sync=True)
+            self._results.clear()
+        if item.n >= 0:
+            self.desk.progress.advance(1)
+
+    def _refuse_late(self, item: Item, ctx: Context, prior: Prior, exc: Exception) -> None:
+        """An undo's entry met somebody else's work while acting: take this entry back, go on."""
+        try:
+            item.take_back(ctx, prior)
+        except (DeskshellError, OSError) as second:
+            self.outcome.left.append(item.left(text(second)))
+        self.outcome.refused[item.n] = _as_conflict(exc)
+
+    def _commit(self) -> Outcome:
+        if self._begin_place is None:
+            if not self.outcome.already:
+                return self.outcome
+            self._write(self._begin_lines(), sync=False)  # all was taken back by hand: let it be on record
+        closing = Closing({}, [], {}) if self._closing is None else self._closing(self)
+        self._guard(None, lambda: self._set_times(closing.times))
+        self._guard(None, self.ground.sync)
+        self.outcome.status = "incomplete" if self.outcome.left else "ok"
+        self._end(closing.lines, self.outcome.status, closing.facts)
+        return self.outcome
+
+    def _set_times(self, times: Mapping[bytes, int]) -> None:
+        for folder in sorted(times, key=lambda path: path.count(b"/"), reverse=True):
+            self.ground.set_folder_time(folder, times[folder])
+        if times:
+            after = {folder: now for folder in times if (now := self.ground.folder_time(folder)) is not None}
+            self._results.append(self._folders_line(after))
+
+    # the way back
+
+    def _roll_back(self, failed: _Failed) -> Outcome:
+        out = self.outcome
+        self.desk.progress.finish()
+        out.error = text(failed.cause)
+        out.signum = failed.cause.signum if isinstance(failed.cause, Interrupted) else 0
+        assert self._begin_place is not None
+        found = rollback.take_back(
+            self.desk, self.ground, self.task_id, self._begin_place, since_ms=self.started_ms
+        )
+        culprit = failed.item
+        done = {n for n, state in out.state.items() if state == "ok"} | found.back
+        for n in found.back:
+            out.state[n] = "rolled-back"
+        lines = []
+        if culprit is not None:
+            taken_back = culprit.n not in found.left
+            out.state[culprit.n] = "failed"
+            out.errors[culprit.n] = out.error
+            if taken_back:
+                out.taken_back.add(culprit.n)
+                if failed.acted:
+                    done.add(culprit.n)
+            found.failed[culprit.n] = out.error
+            lines.append(
+                record.failed(
+                    self.desk.clock_ms(),
+                    self.task_id,
+                    culprit.n,
+                    culprit.action_id,
+                    culprit.kind,
+                    out.error,
+                    taken_back=taken_back,
+                )
+            )
+        out.rolled_back = len({n for n in done if n >= 0 and n not in found.left})
+        out.left = list(found.left.values())
+        out.not_restored = found.not_restored
+        out.status = "incomplete" if found.left else "rolled-back"
+        try:
+            self.ground.sync()
+        except OSError as exc:
+            out.status, out.error = "unknown", f"{out.error}; and syncing the rollback failed: {text(exc)}"
+        lines += rollback.result_lines(self.desk.clock_ms(), self.task_id, found)
+        self._end(lines, out.status)
+        if out.status == "rolled-back":
+            self.desk.forget(self.task_id)
+        return out
+
+    def _end(self, lines: list[str], status: str, facts: Mapping[str, Any] | None = None) -> None:
+        """Write the end, whatever it takes; what cannot be made durable is `unknown`, never a success."""
+        if status == "unknown":
+            self._close_segment()
+            return
+        out = self.outcome
+        assert self._begin_place is not None
+        end: dict[str, Any] = {
+            "type": "end",
+            "ts": self.desk.clock_ms(),
+            "taskId": self.task_id,
+            "status": status,
+            "begin": list(self._begin_place),
+            "steps": sum(1 for n in out.state if n >= 0),
+            "rolledBack": out.rolled_back,
+            **(facts or {}),
+        }
+        if out.error:
+            end["error"] = out.error
+        if out.left:
+            end["left"] = record.left_list(out.left)
+        if out.not_restored:
+            end["notRestored"] = out.not_restored[:100]
+        bodies = [*self._results, *lines, record.body(end)]
+        self._results = []
+        try:
+            write_surely(self.desk, bodies)
+        except OSError as exc:
+            out.status = "unknown"
+            out.error = f"{out.error}; " if out.error else ""
+            out.error += f"the journal's last sync failed: {text(exc)}"
+            self._close_segment()
+
+    def _close_segment(self) -> None:
+        try:
+            self.desk.journal.retire("failed-sync")
+        except OSError:
+            pass  # the next writer finds the task open, reads the disk and writes its end
+
+    # helpers
+
+    def _context(self, item: Item) -> Context:
+        step = getattr(item, "step", None)
+        return Context(
+            self.ground,
+            task_id=self.task_id,
+            n=item.n,
+            token=self._token,
+            secrets=self.desk.secrets,
+            stop=self._heed,
+            seen=() if step is None else step.seen,
+        )
+
+    def _heed(self) -> None:
+        signum = self.desk.stop.signum
+        if signum and not self._go_on:  # an undo finishes the task in hand
+            raise Interrupted("interrupted", signum=signum)
+
+    def _attempt(self, item: Item, action: Callable[[], None]) -> bool:
+        """Do something that changes no target; False when an undo's entry was refused by it."""
+        try:
+            action()
+        except (DeskshellError, OSError) as exc:
+            if self._go_on:
+                self.outcome.refused[item.n] = _as_conflict(exc)
+                return False
+            raise _Failed(item, exc, acted=False) from exc
+        return True
+
+    def _guard(self, item: Item | None, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except (DeskshellError, OSError) as exc:
+            raise _Failed(item, exc, acted=False) from exc
+
+    def _note_times(self, folders: Iterable[bytes]) -> dict[bytes, int]:
+        """Remember the times of folders about to change for the first time; returns the new ones."""
+        new: dict[bytes, int] = {}
+        for folder in folders:
+            if folder and folder[:1] == b"/" and folder not in self.before:
+                found = self.ground.folder_time(folder)
+                if found is not None:
+                    new[folder] = self.before[folder] = found
+        return new
+
+    def _begin_lines(self) -> list[str]:
+        if self._begin_place is not None:
+            return []
+        self._begin_place = self.desk.journal.place()
+        self.outcome.task_id = self.task_id
+        line = {
+            "type": "begin",
+            "ts": self.started_ms,
+            "taskId": self.task_id,
+            "uid": secrets.token_hex(16),
+            "host": self.desk.host,
+            "pid": os.getpid(),
+            **self._begin_facts,
+        }
+        return [record.body(line)]
+
+    def _batch_line(self, times: Mapping[bytes, int]) -> str:
+        line = {"type": "batch", "taskId": self.task_id, "folders": record.folder_times(times)}
+        return record.body(line)
+
+    def _folders_line(self, times: Mapping[bytes, int]) -> str:
+        line = {"type": "folders", "taskId": self.task_id, "folders": record.folder_times(times)}
+        return record.body(line)
+
+    def _write(self, lines: list[str], *, sync: bool) -> None:
+        """Append; on failure nothing may be acted on: the task ends in a new segment, or never began."""
+        journal = self.desk.journal
+        began_here = bool(lines) and journal.place() == self._begin_place
+        try:
+            journal.append(lines)
+            if sync:
+                journal.sync()
+        except OSError as exc:
+            self.desk.journal.release_reserve()
+            self._close_segment()
+            if began_here:  # the begin itself is lost, and nothing was acted on: this task never began
+                self._begin_place = None
+                self.outcome.task_id = None
+            raise _Failed(None, exc, acted=False) from exc
+
+    def _flush_results(self, prepared: list[tuple[Item, Context, Prior]]) -> None:
+        folders = {path.rpartition(b"/")[0]: None for _, _, prior in prepared for path in _paths(prior)}
+        after: dict[bytes, int] = {}
+        for folder in folders:
+            if folder[:1] == b"/":
+                found = self.ground.folder_time(folder)
+                if found is not None:
+                    after[folder] = found
+        lines = [*self._results, self._folders_line(after)]
+        self._results = []
+        try:
+            self.desk.journal.append(lines)
+        except OSError:
+            self.desk.journal.release_reserve()
+            self._close_segment()  # results need no sync: rollback and recovery read the disk
+
+
+def write_surely(desk: Desk, bodies: list[str]) -> None:
+    """Append and sync, giving up the reserve and starting a new segment where that is what it takes.
+
+    Raises OSError when even that fails, or when the sync itself did.
+    """
+    journal = desk.journal
+    try:
+        journal.append(bodies)
+    except OSError:
+        journal.release_reserve()
+        journal.retire("failed-sync")
+        journal.append(bodies)
+    journal.sync()
+
+
+def _paths(prior: Prior) -> Iterable[bytes]:
+    for effect in prior.effects:
+        yield from effect.paths()
+
+
+def _as_conflict(exc: Exception) -> Conflict:
+    if isinstance(exc, Conflict):
+        return exc
+    return Conflict(text(exc), verdict="failed")
