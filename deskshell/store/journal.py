@@ -18,37 +18,30 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from deskshell.errors import JournalDamaged, StateFolderError
-from deskshell.store.atomic import sync_data, sync_folder
+from deskshell.errors import StateFolderError
+from deskshell.store.atomic import sync_folder
 from deskshell.store.dropped import record_of
 from deskshell.store.folder import StateFolder
-from deskshell.store.lines import SEAL_KEYS, START, Previous, Seal, build_header, check_of
+from deskshell.store.lines import SEAL_KEYS, Previous, build_header
+from deskshell.store.live import NOT_OPEN, LiveSegment
 from deskshell.store.reader import Reader
 from deskshell.store.rotation import finish_rotation, set_plain_aside, start_segment
-from deskshell.store.segments import (
-    LIVE,
-    Place,
-    header_at,
-    list_segments,
-    open_segment,
-    rotated_name,
-)
+from deskshell.store.segments import LIVE, Place, list_segments, open_segment, rotated_name
 from deskshell.store.space import allocate, restore_reserve
-from deskshell.store.tail import examine
 from deskshell.store.verify import VerifyReport, verify_journal
 
 DEFAULT_MAX_BYTES = 5 * 2**20
-FAILED_SYNC = "a sync failed"
-NOT_OPEN = "it is not open"
 
 
 class Journal(Reader):
     """The journal of one state folder. Making one touches nothing; reading needs neither `open` nor the lock.
 
+    Args:
+        folder: the state folder.
+        max_bytes: size from which `rotate_if_needed` starts a new segment.
+        clock: seconds since 1970, for the names of retired segments and `ts` of headers.
+
     Attributes:
-        last_seq: seq of the last line written, 0 in a new journal.
-        durable_seq: the highest seq known to be synced.
-        size: bytes in the live segment.
         set_aside: after `open`, what was found torn and set aside, as a sentence; else None.
     """
 
@@ -62,24 +55,29 @@ class Journal(Reader):
         super().__init__(folder.path)
         self.folder = folder
         self.max_bytes = max_bytes
-        self.last_seq = 0
-        self.durable_seq = 0
-        self.size = 0
         self.set_aside: str | None = None
         self._clock = clock
-        self._fd = -1
-        self._uid = ""
-        self._first = 0
-        self._check = b""
-        self._durable_size = 0
-        self._durable_check = b""
-        self._spent = 0  # the highest seq given out, when lines were lost: seqs are never used twice
-        self._failed = NOT_OPEN  # why nothing may be appended; empty when all is well
+        self._live: LiveSegment | None = None
+
+    @property
+    def last_seq(self) -> int:
+        """The seq of the last line written; 0 before the first `open`."""
+        return 0 if self._live is None else self._live.written.seq
+
+    @property
+    def durable_seq(self) -> int:
+        """The highest seq known to be synced; 0 before the first `open`."""
+        return 0 if self._live is None else self._live.durable.seq
+
+    @property
+    def size(self) -> int:
+        """Bytes in the live segment; 0 before the first `open`."""
+        return 0 if self._live is None else self._live.written.size
 
     def open(self) -> None:
         """Make the journal ready to append; create it, finish a rotation cut short, set a torn tail aside.
 
-        Call it each time after the lock was taken: others may have written meanwhile.
+        The caller holds the lock, and calls this each time after taking it: others may have written meanwhile.
 
         Raises:
             JournalDamaged: what was synced once is not as it was; nothing was changed.
@@ -89,7 +87,7 @@ class Journal(Reader):
         self.folder.check()
         self.set_aside = None
         try:
-            self._open_live()
+            self._open()
             restore_reserve(self.folder.reserve_path)
         except OSError as exc:
             self.close()
@@ -103,14 +101,8 @@ class Journal(Reader):
 
     def close(self) -> None:
         """Let go of the live segment; syncs nothing. Reading goes on working."""
-        fd, self._fd = self._fd, -1
-        self._failed = NOT_OPEN
-        if fd >= 0:
-            os.close(fd)
-
-    def __del__(self) -> None:
-        if getattr(self, "_fd", -1) >= 0:
-            self.close()
+        if self._live is not None:
+            self._live.close()
 
     def append(self, bodies: Iterable[str | bytes]) -> range:
         """Write one line for each body, all with one write; durable only after `sync`.
@@ -123,46 +115,23 @@ class Journal(Reader):
             The seqs of the lines, in order.
 
         Raises:
-            OSError: nothing was added. After a short write, and after a failed sync, each append
-                raises until `retire` has started a new segment.
-            ValueError: a body is empty or holds a newline.
+            OSError: nothing was added. After a short write, and after a failed sync, each append raises until
+                `retire` has started a new segment; when another process wrote since `open`, until `open`.
+            ValueError: a body is empty, holds a newline or is not UTF-8 (a lone surrogate in a `str`).
         """
-        if self._failed:
-            raise OSError(errno.EIO, f"the journal takes no entries: {self._failed}")
-        seq, durable, check = self.last_seq, self.durable_seq, self._check
-        end = b',"durable":%d' % durable
-        lines = []
-        for body in bodies:
-            seq += 1
-            data = body.encode() if isinstance(body, str) else body
-            content = b'%b,"seq":%d%b' % (data, seq, end)
-            check = check_of(check, content)
-            lines.append(b'%b,"check":"%b"}\n' % (content, check))
-        if not lines:
-            return range(0)
-        data = b"".join(lines)
-        if data.count(b"\n") != len(lines) or b'{,"seq":' in data:
-            raise ValueError("a journal line is a JSON object with a key and without newline")
-        written = os.write(self._fd, data)
-        if written != len(data):
-            self._failed = "its last entry was cut short by a full disk"
-            self._spent = seq
-            raise OSError(errno.ENOSPC, "the journal entry was written in part only")
-        first, self.last_seq = self.last_seq + 1, seq
-        self._check = check
-        self.size += written
-        return range(first, seq + 1)
+        return self._opened().append(bodies)
 
     def append_object(self, value: dict[str, Any]) -> int:
         """Write one line holding `value` and return its seq.
 
         Raises:
             OSError: as `append`.
-            ValueError: `value` is empty or has a key of the seal.
+            ValueError: `value` is empty, has a key of the seal, or holds what JSON or UTF-8 cannot.
         """
         if not SEAL_KEYS.isdisjoint(value):
             raise ValueError("`seq`, `durable` and `check` are the journal's own")
-        return self.append([json.dumps(value, separators=(",", ":"), ensure_ascii=False)[:-1]])[0]
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return self.append([text[:-1]])[0]
 
     def sync(self) -> None:
         """Make all lines durable; free when they are already.
@@ -172,25 +141,26 @@ class Journal(Reader):
                 until `retire("failed-sync")` has started a new segment, in which the caller writes again
                 what it still needs (the `begin` of its task, if that was among them).
         """
-        if self._failed:
-            raise OSError(errno.EIO, f"the journal takes no entries: {self._failed}")
-        if self.durable_seq == self.last_seq:
-            return
-        self._sync_segment()
+        live = self._opened()
+        live.check_usable()
+        if live.durable != live.written:
+            live.sync()
 
     def place(self) -> Place:
         """Where the next line will be."""
-        return Place(self._first, self.size)
+        live = self._opened()
+        return Place(live.header.seal.seq, live.written.size)
 
     def rotate_if_needed(self) -> bool:
         """Start a new segment when this one has reached `max_bytes`; only between tasks. True if it did."""
-        if self.size < self.max_bytes or self.last_seq == self._first:
+        live = self._opened()
+        if live.written.size < self.max_bytes or live.written.seq == live.header.seal.seq:
             return False
         self.retire("rotated")
         return True
 
     def retire(self, why: str) -> None:
-        """End this segment and start a new one, also inside a task.
+        """End this segment and start a new one, also inside a task. May be called again after it failed.
 
         Args:
             why: `rotated`, `torn` or `failed-sync`. After a failed sync only the lines up to
@@ -199,21 +169,15 @@ class Journal(Reader):
         Raises:
             OSError: the new segment could not be made durable; the old one stays closed for appending.
         """
-        if self._failed == FAILED_SYNC:
-            why = "failed-sync"
-        if why != "failed-sync" and self.durable_seq != self.last_seq:
-            self._sync_segment()
-        if self.durable_seq != self.last_seq:
-            self._spent = max(self._spent, self.last_seq)
-            self.last_seq, self._check, self.size = self.durable_seq, self._durable_check, self._durable_size
-        self._start_segment(self._previous(rotated_name(self._clock(), self._first), why))
+        live = self._opened()
+        name = rotated_name(self._clock(), live.header.seal.seq)
+        self._start_segment(live.as_previous(name, why))
 
     def drop_before(self, number: int) -> list[str]:
         """Delete the segments before the one with that `number` (never the live one), on the record.
 
         The record names range, last check and the sha256 of each file, and is durable before the first
-        file goes; `verify` accepts the gap by it. Room is only freed, so the caller has made sure that
-        nobody needs these lines.
+        file goes; `verify` accepts the gap by it. The caller has made sure that nobody needs these lines.
 
         Returns:
             The names of the files deleted.
@@ -222,7 +186,8 @@ class Journal(Reader):
             OSError: the record could not be made durable, or a file could not be deleted.
         """
         segments = self.segments()
-        going = [segment for segment in segments if segment.number < min(number, self._first)]
+        number = min(number, self._opened().header.seal.seq)
+        going = [segment for segment in segments if segment.number < number]
         if not going:
             return []
         fd, header = open_segment(segments[len(going)])
@@ -236,7 +201,8 @@ class Journal(Reader):
 
     def preallocate(self, size_bytes: int) -> None:
         """Ask the file system to keep room for `size_bytes` more; best effort, the size stays."""
-        allocate(self._fd, self.size, size_bytes)
+        live = self._opened()
+        allocate(live.fd, live.written.size, size_bytes)
 
     def release_reserve(self) -> bool:
         """Delete the reserve file to make room for the end of a task; True if there was one."""
@@ -246,79 +212,54 @@ class Journal(Reader):
             return False
         return True
 
-    def _open_live(self) -> None:
-        path = self.folder.path
-        finish_rotation(path)
-        segments = [segment for segment in list_segments(path) if not segment.is_plain]
-        live = path / LIVE
-        if os.path.lexists(live) and not (segments and segments[-1].is_live):
-            set_plain_aside(live, self._clock())
-        if not segments:
-            self._uid = os.urandom(8).hex()
-            self._set_end(Seal(0, 0, START), 0)
-            self._start_segment(None)
-            return
-        newest = segments[-1]
-        flags = os.O_RDWR | os.O_APPEND if newest.is_live else os.O_RDONLY
-        self._fd = os.open(newest.path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
-        header = header_at(self._fd, newest.name)
-        if header is None:
-            raise JournalDamaged(f"`{newest.name}` has lost its first line")
-        tail = examine(self._fd, os.fstat(self._fd).st_size, header, newest.name)
-        # The last writer may have been killed before its sync, and our lines will claim that all of this is durable.
-        sync_data(self._fd)
-        self._uid, self._first = header.uid, header.seal.seq
-        self._set_end(tail.seal, tail.end)
-        self._spent = tail.spent
-        if newest.is_live and not tail.lost_bytes:
-            return
-        name = rotated_name(self._clock(), self._first) if newest.is_live else newest.name
-        if tail.lost_bytes:
-            self.set_aside = f"{tail.lost_bytes} bytes after entry {tail.seal.seq} were never finished: set aside in `{name}`"
-        self._start_segment(self._previous(name, "torn" if tail.lost_bytes else "rotated"))
-
-    def _set_end(self, seal: Seal, size: int) -> None:
-        """All up to the line of `seal`, `size` bytes, is written and durable."""
-        self.last_seq = self.durable_seq = self._spent = seal.seq
-        self._check = self._durable_check = seal.check
-        self.size = self._durable_size = size
-        self._failed = ""
-
-    def _sync_segment(self) -> None:
-        try:
-            sync_data(self._fd)
-        except OSError:
-            # What the system could not write it may forget: a later sync that succeeds proves nothing.
-            self._failed = FAILED_SYNC
-            raise
-        self.durable_seq, self._durable_size, self._durable_check = self.last_seq, self.size, self._check
-
-    def _previous(self, name: str, why: str) -> Previous:
-        return Previous(name, self._first, self.last_seq, self._check, self.size, why)
-
-    def _start_segment(self, previous: Previous | None) -> None:
-        """Make the segment after `previous` the live one; a live one there is gets the name in `previous`."""
-        seq = max(self.last_seq, self._spent) + 1
-        self._failed = self._failed or "its end was begun"
-        line, check = build_header(
-            seq, self.last_seq, uid=self._uid, ts_ms=int(self._clock() * 1000), previous=previous
-        )
-        try:
-            start_segment(self.folder.path, line, None if previous is None else previous.name)
-        except OSError as exc:
-            if exc.errno not in (errno.ENOSPC, errno.EDQUOT) or not self.release_reserve():
-                raise
-            start_segment(self.folder.path, line, None if previous is None else previous.name)
-        self.close()
-        self._fd = os.open(self.folder.journal_path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
-        self._first = seq
-        self._set_end(Seal(seq, seq - 1, check), len(line))
-
-    def _written_end(self) -> Place | None:
-        if self._fd < 0 or self._failed:
-            return None
-        return self.place()
-
     def verify(self) -> VerifyReport:
         """Test every line of every segment; see `verify_journal`."""
         return verify_journal(self.folder.path)
+
+    def _opened(self) -> LiveSegment:
+        if self._live is None:
+            raise OSError(errno.EBADF, f"the journal takes no entries: {NOT_OPEN}")
+        return self._live
+
+    def _open(self) -> None:
+        path = self.folder.path
+        finish_rotation(path)
+        segments = [segment for segment in list_segments(path) if not segment.is_plain]
+        if os.path.lexists(path / LIVE) and not (segments and segments[-1].is_live):
+            set_plain_aside(path / LIVE, self._clock())
+        if not segments:
+            self._live = None
+            self._start_segment(None)
+            return
+        newest = segments[-1]
+        self._live = live = LiveSegment(newest.path, read_only=not newest.is_live)
+        if newest.is_live and not live.lost_bytes:
+            return
+        name = rotated_name(self._clock(), newest.number) if newest.is_live else newest.name
+        if live.lost_bytes:
+            self.set_aside = f"{live.lost_bytes} bytes after entry {live.written.seq} were never finished: set aside in `{name}`"
+        self._start_segment(live.as_previous(name, "torn" if live.lost_bytes else "rotated"))
+
+    def _start_segment(self, previous: Previous | None) -> None:
+        """Make the segment after `previous` the live one; a live one there is gets the name in `previous`."""
+        old = self._live
+        line = build_header(
+            1 if old is None else old.spent + 1,
+            0 if previous is None else previous.seq,
+            uid=os.urandom(8).hex() if old is None else old.header.uid,
+            ts_ms=int(self._clock() * 1000),
+            previous=previous,
+        )
+        old_fd, retire_as = (-1, "") if old is None or previous is None else (old.fd, previous.name)
+        try:
+            start_segment(self.folder.path, line, old_fd, retire_as)
+        except OSError as exc:
+            if exc.errno not in (errno.ENOSPC, errno.EDQUOT) or not self.release_reserve():
+                raise
+            start_segment(self.folder.path, line, old_fd, retire_as)
+        self._live = LiveSegment(self.folder.journal_path, is_synced=True)
+        if old is not None:
+            old.close()
+
+    def _known_end(self) -> Place | None:
+        return None if self._live is None else self._live.known_end()

@@ -98,10 +98,8 @@ def parse(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def build_header(
-    seq: int, durable: int, *, uid: str, ts_ms: int, previous: Previous | None
-) -> tuple[bytes, bytes]:
-    """Return the header line of a new segment, with newline, and its check."""
+def build_header(seq: int, durable: int, *, uid: str, ts_ms: int, previous: Previous | None) -> bytes:
+    """Return the header line of a new segment, with newline."""
     link = None
     if previous is not None:
         link = {**previous._asdict(), "check": previous.check.decode()}
@@ -110,7 +108,7 @@ def build_header(
         separators=(",", ":"),
         ensure_ascii=False,
     ).encode()
-    return seal_line(body[:-1], seq, durable, START if previous is None else previous.check)
+    return seal_line(body[:-1], seq, durable, START if previous is None else previous.check)[0]
 
 
 def read_header(line: bytes) -> Header | None:

@@ -46,7 +46,7 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def _written_end(self) -> Place | None:
+    def _known_end(self) -> Place | None:
         """Where the good lines of the live segment end, for the one who writes it; None: look at the file."""
         return None
 
@@ -101,7 +101,7 @@ class Reader:
         last = len(segments) - 1 if start is None else _index(segments, start)
         after: Header | None = None
         for index in range(last, -1, -1):
-            with self._open(segments, index) as span:
+            with self._opened_span(segments, index) as span:
                 if after is not None and span.header is not None:
                     self._check_link(span.header, after, segments[index + 1])
                 end = span.end if start is None or index != last else min(span.end, start.offset)
@@ -154,7 +154,7 @@ class Reader:
         for index in range(first, len(segments)):
             if stop is not None and segments[index].number > stop.segment:
                 return
-            with self._open(segments, index) as span:
+            with self._opened_span(segments, index) as span:
                 if before is not None and span.header is not None:
                     self._check_link(before, span.header, segments[index])
                 begin = start.offset if start is not None and index == first else 0
@@ -173,7 +173,7 @@ class Reader:
             raise JournalDamaged(f"the journal file before `{segment.name}` is missing", hint=DAMAGE_HINT)
 
     @contextmanager
-    def _open(self, segments: list[Segment], index: int) -> Iterator[Span]:
+    def _opened_span(self, segments: list[Segment], index: int) -> Iterator[Span]:
         segment = segments[index]
         fd, header = open_segment(segment)
         try:
@@ -194,7 +194,7 @@ class Reader:
                 if previous.good > size:
                     raise _damaged(segments[index].name, size)
                 return previous.good
-        written = self._written_end()
+        written = self._known_end()
         if written is not None and written.segment == header.seal.seq:
             return written.offset
         return examine(fd, size, header, segments[index].name).end

@@ -30,21 +30,32 @@ from deskshell.store.segments import (
 )
 
 
-def start_segment(folder: Path, header_line: bytes, retire_as: str | None) -> None:
+def start_segment(folder: Path, header_line: bytes, old_fd: int, retire_as: str) -> None:
     """Put a new segment in place, durably; the live one, if there is one, is renamed to `retire_as`.
 
-    May be called again after it failed.
+    May be called again after it failed. A segment that the failed call had put in place stays.
+
+    Args:
+        folder: the state folder.
+        header_line: the new segment's content.
+        old_fd: the segment before, -1 for the first one of a journal.
+        retire_as: its new name, if it is still the live one.
 
     Raises:
         OSError: a step failed; what was written before is as it was.
     """
+    live = folder / LIVE
+    is_old = os.path.lexists(live) and old_fd >= 0 and os.path.samestat(os.fstat(old_fd), os.lstat(live))
+    if os.path.lexists(live) and not is_old:
+        sync_folder(folder)
+        return
     with contextlib.suppress(FileNotFoundError):
         os.unlink(folder / UNDER_WAY)
     write_synced(folder / UNDER_WAY, header_line)
     sync_folder(folder)
-    if retire_as is not None and os.path.lexists(folder / LIVE):
-        rename_no_replace(folder / LIVE, folder / retire_as)
-    rename_no_replace(folder / UNDER_WAY, folder / LIVE)
+    if is_old:
+        rename_no_replace(live, folder / retire_as)
+    rename_no_replace(folder / UNDER_WAY, live)
     sync_folder(folder)
 
 

@@ -106,8 +106,11 @@ def test_a_new_segment_that_cannot_be_synced_can_be_tried_again(journal: Journal
     assert journal.verify().ok
 
 
+@pytest.mark.parametrize("again", ["open", "retire"])
 @pytest.mark.parametrize("failing_sync", range(3))
-def test_a_folder_that_cannot_be_synced_stops_the_rotation(journal: Journal, failing_sync: int) -> None:
+def test_a_folder_that_cannot_be_synced_stops_the_rotation(
+    journal: Journal, failing_sync: int, again: str
+) -> None:
     journal.append_object({"text": "x"})
     journal.sync()
     with failing("fsync", errno.EIO, after=failing_sync):
@@ -119,11 +122,15 @@ def test_a_folder_that_cannot_be_synced_stops_the_rotation(journal: Journal, fai
             with pytest.raises(OSError, match="takes no entries"):
                 journal.append_object({"text": "refused"})
 
-    journal.open()
+    if again == "open":
+        journal.open()
+    else:
+        journal.retire("rotated")
     journal.append_object({"text": "y"})
 
     assert texts(journal.forward()) == ["x", "y"]
     assert journal.verify().ok
+    assert journal.verify().segments == len(list(journal.folder.path.glob("journal*")))
 
 
 def test_a_short_write_is_no_write(journal: Journal) -> None:

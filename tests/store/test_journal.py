@@ -177,6 +177,22 @@ def test_a_value_that_would_hide_behind_the_seal_is_refused(journal: Journal, ke
         journal.append_object({"text": "x", key: 1})
 
 
+@pytest.mark.parametrize("value", [{"text": "\udcff"}, {"size": float("nan")}, {"size": float("inf")}])
+def test_a_value_that_strict_readers_refuse_is_refused(journal: Journal, value: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"surrogates|JSON"):
+        journal.append_object(value)
+
+    assert journal.append_object({"text": "next"}) == 2
+
+
+def test_bytes_that_are_no_text_are_refused(journal: Journal) -> None:
+    """They would be sealed like any other line, and then read as damage."""
+    with pytest.raises(UnicodeDecodeError):
+        journal.append([b'{"text":"\xff"'])
+
+    assert journal.verify().lines == 1
+
+
 def test_appending_nothing_writes_nothing(journal: Journal) -> None:
     size = journal.size
 
@@ -208,6 +224,27 @@ def test_a_writer_that_opens_again_sees_what_others_wrote(journal: Journal, stat
 
     assert journal.append_object({"text": "mine"}) == 4
     assert journal.verify().ok
+
+
+@pytest.mark.parametrize("rotate", [False, True])
+def test_a_writer_that_did_not_open_again_is_refused(
+    journal: Journal, state: StateFolder, rotate: bool
+) -> None:
+    """F26: others rotated the log, and some went on writing into the renamed file."""
+    other = Journal(state)
+    other.open()
+    if rotate:
+        other.retire("rotated")
+    other.append_object({"text": "by another"})
+    other.close()
+
+    assert texts(journal.forward()) == ["by another"]
+    with pytest.raises(OSError, match="another process wrote"):
+        journal.append_object({"text": "mine"})
+
+    journal.open()
+    journal.append_object({"text": "mine"})
+    assert texts(journal.forward()) == ["by another", "mine"]
 
 
 def test_reading_creates_nothing(tmp_path: Path) -> None:
