@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from tests.support.leftovers import Leftovers, left_since
 from tests.support.privileges import NORMAL_GID, NORMAL_UID, is_root
 from tests.support.process import Completed, Home, run_deskshell
+from tests.support.trees import remove_closed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,9 +67,7 @@ def normal_folder() -> Iterator[Path]:
     if is_root():
         os.chown(path, NORMAL_UID, NORMAL_GID)
     yield path
-    for parent, _, _ in os.walk(path):
-        os.chmod(parent, 0o700)  # top down, so what a test closed can be entered and removed
-    shutil.rmtree(path)
+    remove_closed(path)
 
 
 @pytest.fixture

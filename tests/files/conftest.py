@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import pytest
 
+from tests.support.trees import remove_closed
+
 Result = TypeVar("Result")
 _CLONE_NEWNS = 0x20000
 
@@ -22,6 +24,14 @@ _CLONE_NEWNS = 0x20000
 def fd(folder: Path) -> Iterator[int]:
     """The empty folder to work on, opened."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    yield descriptor
+    os.close(descriptor)
+
+
+@pytest.fixture
+def normal_fd(normal_folder: Path) -> Iterator[int]:
+    """`normal_folder`, opened; a call by `as_normal_user` inherits it."""
+    descriptor = os.open(normal_folder, os.O_RDONLY | os.O_DIRECTORY)
     yield descriptor
     os.close(descriptor)
 
@@ -54,7 +64,7 @@ def other_device(folder: Path) -> Iterator[Path]:
         pytest.skip("no second file system: /dev/shm is missing or the same")
     path = Path(tempfile.mkdtemp(prefix="deskshell-test-", dir="/dev/shm"))
     yield path
-    shutil.rmtree(path)
+    remove_closed(path)
 
 
 def in_own_mounts(call: Callable[[], Result]) -> Result:

@@ -25,6 +25,7 @@ from tests.support.privileges import NORMAL_UID, as_normal_user
 from tests.support.trees import make_files
 
 MIB = 1 << 20
+Open = Callable[[Path | bytes], int]
 
 
 def make_anything(folder: Path) -> None:
@@ -50,9 +51,14 @@ def make_anything(folder: Path) -> None:
         mtime=1_500_000_000.25,
     )
     os.link(folder / "a" / "dangling", folder / "a" / "sub" / "dangling", follow_symlinks=False)
-    for name, mode in (("file", 0o4755), ("empty", 0o000), ("sub/deeper/f", 0o444), ("sub/deeper", 0o2555)):
+    for name, mode in (
+        ("file", 0o4755),
+        ("empty", 0o400 if os.geteuid() else 0o000),
+        ("sub/deeper/f", 0o444),
+        ("sub/deeper", 0o2555),
+    ):
         os.chmod(folder / "a" / name, mode)
-    os.chmod(folder / "a" / "none", 0o700 if os.geteuid() else 0o000)
+    os.chmod(folder / "a" / "none", 0o500 if os.geteuid() else 0o000)
     os.setxattr(folder / "a" / "sub", b"user.note", b"kept")
     os.utime(folder / "a" / "sub", ns=(7, 1_400_000_000_000_000_007))
 
@@ -186,11 +192,13 @@ def test_root_copies_devices(folder: Path, fd: int) -> None:
     assert os.stat(folder / "b").st_rdev == os.makedev(1, 3)
 
 
-def test_a_normal_user_is_told_that_devices_need_root(normal_folder: Path) -> None:
+def test_a_normal_user_is_told_that_devices_need_root(
+    normal_folder: Path, normal_fd: int, opened: Open
+) -> None:
     def trial() -> str:
-        fd, dev = os.open(normal_folder, os.O_RDONLY), os.open("/dev", os.O_RDONLY)
+        dev = opened(b"/dev")
         try:
-            copy_object(dev, b"null", fd, b"copy")
+            copy_object(dev, b"null", normal_fd, b"copy")
         except StepFailed as exc:
             return str(exc) + str(os.listdir(normal_folder))
         return "copied"
@@ -266,29 +274,29 @@ def test_a_copy_is_never_readable_by_more_people_than_the_original(
     assert ACL_ACCESS.decode() not in dict(listing(folder / "b")["secret"].xattrs)
 
 
-def test_another_owner_that_cannot_be_kept_is_reported(normal_folder: Path) -> None:
+def test_another_owner_that_cannot_be_kept_is_reported(normal_folder: Path, normal_fd: int) -> None:
     if os.geteuid():
         pytest.skip("needs root to make a file of somebody else")
     make_files(normal_folder, {"a/f": "x", "a/g": "y"})
 
     def trial() -> tuple[tuple[str, ...], int]:
-        fd = os.open(normal_folder, os.O_RDONLY)
-        return copy_object(fd, b"a", fd, b"b").not_kept, os.stat(normal_folder / "b" / "f").st_uid
+        return copy_object(normal_fd, b"a", normal_fd, b"b").not_kept, os.stat(
+            normal_folder / "b" / "f"
+        ).st_uid
 
     assert as_normal_user(trial) == (("owner",), NORMAL_UID)
 
 
-def test_what_cannot_be_read_cannot_be_copied_and_leaves_nothing(normal_folder: Path) -> None:
+def test_what_cannot_be_read_cannot_be_copied_and_leaves_nothing(normal_folder: Path, normal_fd: int) -> None:
     def trial() -> list[str]:
         make_files(normal_folder, {"a/before": "x", "a/closed": "y", "a/sub/in": "z"})
         (normal_folder / "a" / "closed").chmod(0o200)
-        fd = os.open(normal_folder, os.O_RDONLY)
         with pytest.raises(PermissionError):
-            copy_object(fd, b"a", fd, b"b")
+            copy_object(normal_fd, b"a", normal_fd, b"b")
         (normal_folder / "a" / "closed").chmod(0o600)
         (normal_folder / "a" / "sub").chmod(0o300)
         with pytest.raises(OSError):
-            copy_object(fd, b"a", fd, b"b")
+            copy_object(normal_fd, b"a", normal_fd, b"b")
         (normal_folder / "a" / "sub").chmod(0o700)
         return os.listdir(normal_folder)
 
@@ -396,14 +404,13 @@ def test_a_stopped_copy_leaves_nothing_behind_and_the_original_as_it_was(
     ]
 
 
-def test_a_failure_in_the_last_pass_leaves_nothing_behind(normal_folder: Path) -> None:
+def test_a_failure_in_the_last_pass_leaves_nothing_behind(normal_folder: Path, normal_fd: int) -> None:
     """By then folders have become read-only like their originals."""
 
     def trial() -> tuple[int, list[str]]:
         make_files(normal_folder, {"a/1/2/3/f": "x"})
         for name in ("1/2/3", "1/2", "1"):
             (normal_folder / "a" / name).chmod(0o555)
-        fd = os.open(normal_folder, os.O_RDONLY)
         real, calls = copying_folder.sync_folder, 0
 
         def fail_late(descriptor: int) -> bool:
@@ -416,7 +423,7 @@ def test_a_failure_in_the_last_pass_leaves_nothing_behind(normal_folder: Path) -
         copying_folder.sync_folder = fail_late
         try:
             with pytest.raises(OSError, match="the disk failed"):
-                copy_object(fd, b"a", fd, b"b")
+                copy_object(normal_fd, b"a", normal_fd, b"b")
         finally:
             copying_folder.sync_folder = real
         found = os.listdir(normal_folder)
@@ -603,7 +610,7 @@ def test_reading_for_a_copy_leaves_no_access_time(folder: Path) -> None:
 
 
 def test_a_copy_survives_being_asked_for_by_relative_descriptor_after_its_folder_moved(
-    folder: Path, opened: Callable[[Path | bytes], int]
+    folder: Path, opened: Open
 ) -> None:
     make_files(folder, {"x/a": "text", "y/": None})
     src, dst = opened(folder / "x"), opened(folder / "y")

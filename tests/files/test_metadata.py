@@ -119,28 +119,26 @@ def test_a_fifo_s_metadata_is_read_and_set_without_opening_it(folder: Path, fd: 
     assert (meta.mode, meta.mtime_ns) == (0o640, 5)
 
 
-def test_metadata_of_an_unreadable_file_is_read_and_set(normal_folder: Path) -> None:
+def test_metadata_of_an_unreadable_file_is_read_and_set(normal_folder: Path, normal_fd: int) -> None:
     def trial() -> tuple[Metadata, list[str], int]:
         (normal_folder / "a").touch(mode=0o000)
         os.utime(normal_folder / "a", ns=(1, 2))
-        fd = os.open(normal_folder, os.O_RDONLY)
-        meta = read_metadata_at(fd, b"a")
-        lost = apply_metadata(fd, b"a", Metadata(0o200, meta.uid, meta.gid, 3, 4, {b"user.k": b"v"}))
-        set_mode_at(fd, b"a", 0o000)
+        meta = read_metadata_at(normal_fd, b"a")
+        lost = apply_metadata(normal_fd, b"a", Metadata(0o200, meta.uid, meta.gid, 3, 4, {b"user.k": b"v"}))
+        set_mode_at(normal_fd, b"a", 0o000)
         return meta, lost, os.stat(normal_folder / "a").st_mtime_ns
 
     meta, lost, mtime_ns = as_normal_user(trial)
     assert (meta.mode, meta.mtime_ns, lost, mtime_ns) == (0o000, 2, [], 3)
 
 
-def test_a_read_only_file_takes_attributes(normal_folder: Path) -> None:
+def test_a_read_only_file_takes_attributes(normal_folder: Path, normal_fd: int) -> None:
     """The system asks for write permission by mode, so the mode has to come last."""
 
     def trial() -> tuple[list[str], int, bytes]:
         (normal_folder / "a").touch(mode=0o444)
-        fd = os.open(normal_folder, os.O_RDONLY)
-        meta = read_metadata_at(fd, b"a")
-        lost = apply_metadata(fd, b"a", Metadata(0o444, meta.uid, meta.gid, 3, 4, {b"user.k": b"v"}))
+        meta = read_metadata_at(normal_fd, b"a")
+        lost = apply_metadata(normal_fd, b"a", Metadata(0o444, meta.uid, meta.gid, 3, 4, {b"user.k": b"v"}))
         return (
             lost,
             os.stat(normal_folder / "a").st_mode & 0o7777,
@@ -155,26 +153,26 @@ def test_a_read_only_file_takes_attributes(normal_folder: Path) -> None:
         raise
 
 
-def test_attributes_that_cannot_be_read_are_named(normal_folder: Path) -> None:
+def test_attributes_that_cannot_be_read_are_named(normal_folder: Path, normal_fd: int) -> None:
     set_xattr(normal_folder, b"user.note", b"x")
 
     def trial() -> tuple[tuple[bytes, ...], list[str]]:
         normal_folder.chmod(0o300)
         (normal_folder / "b").mkdir()
-        meta = read_metadata_at(os.open("/", os.O_PATH), os.fsencode(normal_folder)[1:])
-        fd = os.open(normal_folder, os.O_PATH)
-        return meta.unread, apply_metadata(fd, b"b", meta)
+        meta = read_metadata_at(normal_fd, b".")
+        return meta.unread, apply_metadata(normal_fd, b"b", meta)
 
     assert as_normal_user(trial) == ((b"user.note",), ["xattr user.note"])
 
 
-def test_a_foreign_owner_is_reported_and_takes_the_setuid_bit_with_it(normal_folder: Path) -> None:
+def test_a_foreign_owner_is_reported_and_takes_the_setuid_bit_with_it(
+    normal_folder: Path, normal_fd: int
+) -> None:
     """A setuid copy that belongs to whoever copied it would run as them."""
 
     def trial() -> tuple[list[str], int]:
         (normal_folder / "a").touch()
-        fd = os.open(normal_folder, os.O_RDONLY)
-        lost = apply_metadata(fd, b"a", Metadata(0o6755, 0, 0, 3, 4))
+        lost = apply_metadata(normal_fd, b"a", Metadata(0o6755, 0, 0, 3, 4))
         return lost, os.stat(normal_folder / "a").st_mode & 0o7777
 
     assert as_normal_user(trial) == (["owner", "mode"], 0o755)

@@ -254,12 +254,15 @@ def test_folders_and_files_are_synced(folder: Path, fd: int) -> None:
     sync_filesystem(fd)
 
 
-def test_a_folder_that_may_not_be_read_is_not_syncable(normal_folder: Path) -> None:
+def test_a_folder_that_may_not_be_read_is_not_syncable(normal_folder: Path, normal_fd: int) -> None:
     def trial() -> bool:
         (normal_folder / "drop").mkdir(mode=0o300)
         descriptor = os.open(normal_folder / "drop", os.O_PATH | os.O_DIRECTORY)
-        sync_filesystem(descriptor)  # the way out: it cannot be told apart, so everything is synced
-        return sync_folder(descriptor)
+        try:
+            sync_filesystem(descriptor)  # the way out: it cannot be told apart, so everything is synced
+            return sync_folder(descriptor)
+        finally:
+            os.close(descriptor)
 
     assert as_normal_user(trial) is False
 

@@ -46,7 +46,7 @@ def test_what_is_not_there_cannot_be_removed(fd: int) -> None:
         remove_object(fd, b"missing")
 
 
-def test_read_only_and_unreadable_folders_of_ours_are_removed(normal_folder: Path) -> None:
+def test_read_only_and_unreadable_folders_of_ours_are_removed(normal_folder: Path, normal_fd: int) -> None:
     def trial() -> list[str]:
         make_files(normal_folder, {"a/1/f": "x", "a/2/f": "x", "a/3/": None, "a/4/5/f": "x"})
         for name, mode in (
@@ -58,13 +58,15 @@ def test_read_only_and_unreadable_folders_of_ours_are_removed(normal_folder: Pat
             ("", 0o555),
         ):
             (normal_folder / "a" / name).chmod(mode)
-        remove_object(os.open(normal_folder, os.O_RDONLY), b"a")
+        remove_object(normal_fd, b"a")
         return os.listdir(normal_folder)
 
     assert as_normal_user(trial) == []
 
 
-def test_folders_are_closed_again_when_something_cannot_be_removed(normal_folder: Path) -> None:
+def test_folders_are_closed_again_when_something_cannot_be_removed(
+    normal_folder: Path, normal_fd: int
+) -> None:
     if os.geteuid():
         pytest.skip("needs root to make a folder of somebody else")
     make_files(normal_folder, {"a/b/theirs/f": "x"})
@@ -75,7 +77,7 @@ def test_folders_are_closed_again_when_something_cannot_be_removed(normal_folder
 
     def trial() -> str:
         try:
-            remove_object(os.open(normal_folder, os.O_RDONLY), b"a")
+            remove_object(normal_fd, b"a")
         except PermissionError as exc:
             return str(exc.filename)
         return "removed"

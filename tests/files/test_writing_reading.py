@@ -184,12 +184,11 @@ def test_a_device_is_not_read() -> None:
         os.close(dev)
 
 
-def test_what_may_not_be_read_is_refused_by_the_system(normal_folder: Path) -> None:
+def test_what_may_not_be_read_is_refused_by_the_system(normal_folder: Path, normal_fd: int) -> None:
     def trial() -> str:
         (normal_folder / "a").touch(mode=0o000)
-        fd = os.open(normal_folder, os.O_RDONLY)
         try:
-            hash_file(fd, b"a")
+            hash_file(normal_fd, b"a")
         except PermissionError as exc:
             return str(exc.filename)
         return "read"
@@ -197,12 +196,12 @@ def test_what_may_not_be_read_is_refused_by_the_system(normal_folder: Path) -> N
     assert as_normal_user(trial) == "b'a'"
 
 
-def test_somebody_else_s_readable_file_is_read(normal_folder: Path) -> None:
+def test_somebody_else_s_readable_file_is_read(normal_folder: Path, normal_fd: int) -> None:
     """Only an owner may ask for no access time; others read all the same."""
     (normal_folder / "a").write_text("x")
     (normal_folder / "a").chmod(0o444)
 
     def trial() -> bytes:
-        return read_file(os.open(normal_folder, os.O_RDONLY), b"a")
+        return read_file(normal_fd, b"a")
 
     assert as_normal_user(trial) == b"x"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -39,6 +40,17 @@ def make_files(
         folders = {parent for path in made for parent in _parents(path, top)}
         for path in [*made, *sorted(folders, key=len, reverse=True)]:
             os.utime(path, (mtime, mtime), follow_symlinks=False)
+
+
+def remove_closed(top: str | bytes | os.PathLike[str]) -> None:
+    """Remove a folder of ours, with folders in it that were closed to us."""
+    os.chmod(top, 0o700)
+    for parent, names, _ in os.walk(os.fsencode(top)):  # top down: opened before they are entered
+        for name in names:
+            path = os.path.join(parent, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+    shutil.rmtree(top)
 
 
 def _make(top: bytes, path: bytes, content: Content) -> None:
