@@ -9,7 +9,8 @@ from contextlib import closing as closes
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deskshell.app import log, running
+from deskshell.app import running
+from deskshell.app import log as journal_log
 from deskshell.app.desktop import Desktop, owner_id
 from deskshell.app.prepared import Prepared, declared_for
 from deskshell.config import Settings
@@ -173,8 +174,9 @@ class App:
             return UndoReport()
         with self.desktop.writing("undo", secrets) as (desk, recovered):
             chosen = _choose(desk, task, last, since_ms, recovered)
-            for head in chosen if allowed else ():
-                allowed(head)
+            if allowed is not None:
+                for head in chosen:
+                    allowed(head)
             report = UndoReport(recovered=recovered)
             if all_or_nothing:
                 checked = _check_all(desk, chosen, wish)
@@ -228,7 +230,7 @@ class App:
         path: bytes | None = None,
         status: str | None = None,
         limit: int | None = None,
-    ) -> Iterator[log.TaskSummary]:
+    ) -> Iterator[journal_log.TaskSummary]:
         """Tasks, newest first; with `path` only those that touched that file under any of its names."""
         for _, summary in self._selected(since_ms, path, status, limit):
             yield summary
@@ -245,15 +247,15 @@ class App:
         journal = self.desktop.reading().journal
         for head, _ in self._selected(since_ms, path, status, limit):
             if head.role == "run":
-                yield from log.entries(journal, history.fold(journal, head))
+                yield from journal_log.entries(journal, history.fold(journal, head))
 
     def _selected(
         self, since_ms: int | None, path: bytes | None, status: str | None, limit: int | None
-    ) -> Iterator[tuple[Head, log.TaskSummary]]:
+    ) -> Iterator[tuple[Head, journal_log.TaskSummary]]:
         journal = self.desktop.reading().journal
-        wanted = None if path is None else log.tasks_on(journal, path)
+        wanted = None if path is None else journal_log.tasks_on(journal, path)
         count = 0
-        for head, summary in log.summaries(journal, self.desktop.holder()):
+        for head, summary in journal_log.summaries(journal, self.desktop.holder()):
             if limit is not None and count >= limit:
                 return
             if since_ms is not None and summary.started_ms < since_ms:
@@ -265,12 +267,12 @@ class App:
             count += 1
             yield head, summary
 
-    def show(self, task_id: str) -> log.TaskDetail:
+    def show(self, task_id: str) -> journal_log.TaskDetail:
         """One task with all its steps. Raises NotFound."""
         from deskshell.store.kept import Kept
 
         desk = self.desktop.reading()
-        return log.detail(desk.journal, task_id, self.desktop.holder(), Kept(desk.folder).sizes())
+        return journal_log.detail(desk.journal, task_id, self.desktop.holder(), Kept(desk.folder).sizes())
 
     def diff(self, task_id: str) -> Iterator[StepDiff]:
         """What each step of a task changed in content, as far as both sides can still be read."""

@@ -52,7 +52,8 @@ class Prepared:
         A capability that only irreversible steps use has one question that says so and names them.
         """
         final = [step for step in self.plan.steps if gate.needs_consent(step)]
-        found, covered = [], set()
+        found: list[Question] = []
+        covered: set[str] = set()
         for grant in self.plan.declared:
             only = self._only_final(grant, final)
             names = tuple(step.action_id for step in only)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from deskshell.errors import Conflict, StepFailed
 from deskshell.files import metadata, names, tree
 from deskshell.files.identity import Identity, Stat, identity, same_content
-from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
+from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap, take_back
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.secrets import SecretText
 
@@ -118,10 +118,13 @@ class Context:
 
     def temporary(self, beside: bytes) -> bytes:
         """A fresh temporary path in the folder of `beside`; the kernel has recorded that folder (`staged_in`)."""
+        folder = beside.rpartition(b"/")[0]
+        if not self.ground.may_stage_in(folder):  # the scope is this one file: staged in holding
+            return self.slot()
         self._temps += 1
         # Implied folders have negative numbers, which are no part of a temporary name.
         token = self._token + ("F" if self.n < 0 else "") + _letters(self._temps)
-        return beside.rpartition(b"/")[0] + b"/" + names.temp_name(token, abs(self.n))
+        return folder + b"/" + names.temp_name(token, abs(self.n))
 
     def slot(self) -> bytes:
         """A fresh name in holding."""
@@ -266,15 +269,7 @@ class Context:
 
         Goes on past one that cannot be taken back, and raises its Conflict at the end.
         """
-        anything, first = False, None
-        for effect in reversed(tuple(effects)):
-            try:
-                anything |= effect.take_back(self.ground)
-            except (Conflict, OSError) as exc:
-                first = first or exc
-        if first is not None:
-            raise first
-        return anything
+        return take_back(tuple(effects), self.ground)
 
     # helpers
 
@@ -329,9 +324,8 @@ class Context:
         return stat
 
     def _mark(self, path: bytes, found: Stat) -> str:
-        if found.kind == "folder":
-            return self.ground.mark(path, "folder", listing=self.kept("tree"))
-        return self.ground.mark(path, "file") if found.kind == "file" else ""
+        listing = self.kept("tree") if found.kind == "folder" else b""
+        return self.ground.mark(path, found.kind, listing=listing)
 
     def _chunks(self, content: bytes | SecretText | Iterable[bytes]) -> tuple[Iterable[bytes], bool]:
         if isinstance(content, bytes):

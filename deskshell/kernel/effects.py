@@ -16,7 +16,7 @@ A path starting with `held:` or `kept:` lies in the state folder; see `ground.Gr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from deskshell.errors import Conflict
@@ -384,6 +384,35 @@ def from_json(data: Mapping[str, Any]) -> Effect:
             get_path(data, "path"), ids.from_json(data["id"]), int(data["before"], 8), int(data["after"], 8)
         )
     raise ValueError(f"unknown effect `{op}`")
+
+
+def take_back(effects: Sequence[Effect], ground: Ground) -> bool:
+    """Take back the effects of one step, last first; True if anything of them was on disk.
+
+    Goes on past one that cannot be taken back, and raises its error at the end. A name that an
+    effect before it has got back already is no conflict: then this runs for the second time (I9).
+    """
+    anything, first = False, None
+    for count, effect in reversed(tuple(enumerate(effects))):
+        if isinstance(effect, Move) and effect.made and ground.look(effect.src) is None:
+            if any(_has_back(before, effect.dst, ground) for before in effects[:count]):
+                continue
+        try:
+            anything |= effect.take_back(ground)
+        except (Conflict, OSError) as exc:
+            first = first or exc
+    if first is not None:
+        raise first
+    return anything
+
+
+def _has_back(effect: Effect, path: bytes, ground: Ground) -> bool:
+    """True when `effect` made `path` free, and what stood there stands there again."""
+    if isinstance(effect, Move):
+        return effect.src == path and _is(ground.look(path), effect.id)
+    if isinstance(effect, Drop) and effect.path == path:
+        return _is(ground.look(path), effect.id) or ground.is_copy(path, effect.copy, effect.sha256)
+    return False
 
 
 def put_path(data: dict[str, Any], key: str, path: bytes) -> None:

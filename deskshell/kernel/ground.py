@@ -13,6 +13,7 @@ import hmac
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from deskshell.errors import Conflict, ScopeError, StepFailed
 from deskshell.files import copying, metadata, moving, names, reading, tree
@@ -74,10 +75,11 @@ class Ground:
                     f"`{names.show(path)}` is no name in the state folder", path=path, verdict="damaged"
                 )
             where = self._stores[store] + b"/" + task
-            if make and not os.path.isdir(where):
-                os.mkdir(where, mode=0o700)
-                _fsync_folder(self._stores[store])  # I2: found again after a power cut
-            fd = self._store_fds[folder] = os.open(where, _FOLDER)
+            if make:
+                fd = _open_or_make(where, self._stores[store])
+            else:
+                fd = os.open(where, _FOLDER)
+            self._store_fds[folder] = fd
         return fd, name
 
     def look(self, path: bytes) -> Stat | None:
@@ -113,11 +115,6 @@ class Ground:
         return known
 
     def _nearest(self, path: bytes) -> int:
-        if path[:1] != b"/":
-            store = path.partition(b":")[0]
-            if store not in self._store_fds:
-                self._store_fds[store] = os.open(self._stores[store], _FOLDER)
-            return self._store_fds[store]
         while True:
             try:
                 return self.at(path)[0]
@@ -217,8 +214,10 @@ class Ground:
         return list(tree.walk(fd, name, hashes=hashes, tick=self._tick))
 
     def mark(self, path: bytes, kind: str, *, keyed: bool = False, listing: bytes = b"") -> str:
-        """The mark of what stands at `path`: sha256 hex of a file; `k:` + keyed hash when it holds a
-        secret; `t:` + digest of a folder's listing, kept at `listing` so that changes can be named.
+        """The mark of what stands at `path`, by which its content is recognised later.
+
+        Sha256 hex of a file; `k:` + keyed hash when it holds a secret; `t:` + digest of a folder's
+        listing, kept at `listing` so that changes can be named; "" for anything else.
         """
         if kind == "folder":
             entries = self.entries(path, hashes=True)
@@ -227,6 +226,8 @@ class Ground:
                 self.write(listing, [tree.dump(entries)])
                 found += "@" + listing.decode("ascii")
             return found
+        if kind != "file":
+            return ""
         if keyed:
             return "k:" + hmac.new(self._key(), bytes.fromhex(self.hash(path)), hashlib.sha256).hexdigest()
         return self.hash(path)
@@ -251,6 +252,8 @@ class Ground:
         found = self.look(path)
         if found is None:
             return [(path, "gone")]
+        if not wanted:  # a link, a fifo: nothing to go by but its identity
+            return []
         if not wanted.startswith("t:"):
             if found.kind != "file":
                 return [(path, f"a {found.kind} now")]
@@ -276,7 +279,17 @@ class Ground:
 
     def is_copy(self, path: bytes, copy: bytes, wanted: str) -> bool:
         """True when `path` has the mark `wanted` of the kept `copy`."""
-        return self.look(copy) is not None and self.is_whole(path, wanted)
+        here, kept = self.look(path), self.look(copy)
+        if here is None or kept is None or here.kind != kept.kind:
+            return False
+        if here.kind == "link":
+            return self.link_text(path) == self.link_text(copy)
+        return self.is_whole(path, wanted)
+
+    def link_text(self, path: bytes) -> bytes:
+        """What the link at `path` points to, as it is written."""
+        fd, name = self.at(path)
+        return os.readlink(name, dir_fd=fd)
 
     def is_empty(self, path: bytes) -> bool:
         """True for a folder without entries."""
@@ -436,6 +449,13 @@ class Ground:
             return
         for path in staged:
             fd, name = self.at(path)
+            found = stat_at(fd, name)
+            if found is not None and found.kind not in (
+                "file",
+                "folder",
+            ):  # never opened: it may wait, or wake
+                moving.sync_filesystem(fd)
+                continue
             try:
                 inner = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
             except OSError:  # not readable by us: its file system as a whole
@@ -482,9 +502,6 @@ class Ground:
             os.close(fd)
         self._store_fds.clear()
         self.places.close()
-
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def _open_or_make(where: bytes, base: bytes) -> int:

@@ -224,7 +224,7 @@ class Inverter:
         ground = self.sight.ground
         slot = self._slot("held")
         empty = empty and not self.force
-        if ground.renameable(path, slot):
+        if ground.can_hold(path):
             return [Move(path, slot, identity(here), False, self.still(sha256), empty)]
         if self._ctx is None:
             return [Drop(path, identity(here), path, slot, "")]

@@ -189,7 +189,7 @@ class Backward:
         found = []
         for effect in self._effects:
             for path in effect.paths():
-                if not ground.renameable(path, b"held:probe/x"):
+                if not ground.can_hold(path):
                     found.append(path.rpartition(b"/")[0])
         return found
 

@@ -18,6 +18,7 @@ from deskshell.kernel import record
 from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.effects import Effect
+from deskshell.kernel.effects import take_back as take_effects_back
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.report import Left, ranges, text
 from deskshell.store.segments import Place
@@ -101,7 +102,7 @@ def _take_back_step(
         elif line.get("irreversible"):
             anything = _refuse_final(ground, effects)
         else:
-            anything = _take_back_effects(ground, effects)
+            anything = take_effects_back(effects, ground)
     except (DeskshellError, OSError) as exc:
         found.left[n] = Left(str(line["actionId"]), _target(line, effects, exc), text(exc))
         return
@@ -111,13 +112,6 @@ def _take_back_step(
         found.never.add(n)
     for effect in effects:
         yield from effect.paths()
-
-
-def _take_back_effects(ground: Ground, effects: tuple[Effect, ...]) -> bool:
-    anything = False
-    for effect in reversed(effects):
-        anything |= effect.take_back(ground)
-    return anything
 
 
 def _refuse_final(ground: Ground, effects: tuple[Effect, ...]) -> bool:
@@ -161,7 +155,7 @@ def _target(line: Mapping[str, Any], effects: tuple[Effect, ...], exc: Exception
 
 def _remove_temporaries(ground: Ground, token: str, folders: list[bytes], found: TakenBack) -> None:
     """Remove what a prepare left under this token; the name is ours by random bits recorded before it was used."""
-    prefix = names.temp_name(token, 0).rpartition(b"-")[0] + b"-"
+    prefix = names.temp_name(token, 0).rpartition(b"-")[0]
     for folder in folders:
         try:
             fd = ground.folder_fd(folder)

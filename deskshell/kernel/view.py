@@ -268,6 +268,7 @@ class View:
             return
         node = self.look(parent)
         if node is None:
+            self._seen.pop(parent, None)  # that it is free is looked at again by the step that makes it
             self.need_parent(parent, step)
             above, _, name = parent.rpartition(b"/")
             free = name not in self._over.get(above, ())  # the disk, no planned change, says so
