@@ -163,8 +163,8 @@ class Journal(Reader):
         """End this segment and start a new one, also inside a task. May be called again after it failed.
 
         Args:
-            why: `rotated`, `torn` or `failed-sync`. After a failed sync only the lines up to
-                `durable_seq` remain part of the journal.
+            why: `rotated`, `torn` or `failed-sync`; goes into the header. After a sync that failed only the lines
+                up to `durable_seq` remain part of the journal; else all lines are synced first and remain.
 
         Raises:
             OSError: the new segment could not be made durable; the old one stays closed for appending.

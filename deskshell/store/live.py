@@ -142,13 +142,24 @@ class LiveSegment:
     def as_previous(self, name: str, why: str) -> Previous:
         """End the segment: all that was written counts, or after a failed sync what is durable.
 
+        What really happened wins over `why`.
+
         Raises:
-            OSError: what was written could not be synced.
+            OSError: what was written could not be synced, and `why` is not `failed-sync`.
         """
+        if self.failed != FAILED_SYNC and self.durable != self.written:
+            was_cut_short = self.failed == CUT_SHORT
+            try:
+                self.sync()
+            except OSError:
+                if why != "failed-sync" and not was_cut_short:
+                    raise
         if self.failed == FAILED_SYNC:
             why = "failed-sync"
-        if why != "failed-sync" and self.durable != self.written:
-            self.sync()
+        elif self.failed == CUT_SHORT:
+            why = "torn"
+        elif why == "failed-sync":
+            why = "rotated"
         self.spent = max(self.spent, self.written.seq)
         self.written = self.durable
         self.failed = self.failed or ENDED

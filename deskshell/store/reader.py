@@ -27,7 +27,8 @@ from deskshell.store.segments import (
 )
 from deskshell.store.tail import check_before, examine
 
-_LINE_BYTES = 2048
+_LINE_BYTES = 1024  # hardly a line is longer
+_BLOCK_BYTES = 4096
 
 
 class Span(NamedTuple):
@@ -101,11 +102,12 @@ class Reader:
         last = len(segments) - 1 if start is None else _index(segments, start)
         after: Header | None = None
         for index in range(last, -1, -1):
-            with self._opened_span(segments, index) as span:
+            # What lies before a place needs no look at the end of its segment.
+            known_end = start.offset if start is not None and index == last else None
+            with self._opened_span(segments, index, known_end) as span:
                 if after is not None and span.header is not None:
                     self._check_link(span.header, after, segments[index + 1])
-                end = span.end if start is None or index != last else min(span.end, start.offset)
-                yield from _lines_back(span, end)
+                yield from _lines_back(span, _BLOCK_BYTES if known_end is None else _LINE_BYTES)
                 after = span.header
 
     def line_at(self, place: Place) -> dict[str, Any]:
@@ -173,13 +175,15 @@ class Reader:
             raise JournalDamaged(f"the journal file before `{segment.name}` is missing", hint=DAMAGE_HINT)
 
     @contextmanager
-    def _opened_span(self, segments: list[Segment], index: int) -> Iterator[Span]:
+    def _opened_span(
+        self, segments: list[Segment], index: int, known_end: int | None = None
+    ) -> Iterator[Span]:
         segment = segments[index]
         fd, header = open_segment(segment)
         try:
             size = os.fstat(fd).st_size
-            end = size
-            if header is not None:
+            end = size if known_end is None else min(size, known_end)
+            if header is not None and known_end is None:
                 end = self._good_end(segments, index, fd, size, header)
             yield Span(segment, fd, header, 0, end)
         finally:
@@ -200,11 +204,11 @@ class Reader:
         return examine(fd, size, header, segments[index].name).end
 
 
-def _lines_back(span: Span, end: int) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield the lines of one segment from before `end` to its start, each tested against the one before it."""
+def _lines_back(span: Span, block: int) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the lines of one span from its end to the start, each tested against the one before it."""
     number, name, header = span.segment.number, span.segment.name, span.header
     held: tuple[int, bytes] | None = None
-    for offset, line in lines_backward(span.fd, end):
+    for offset, line in lines_backward(span.fd, span.end, block=block):
         if header is None:
             if (value := parse(line)) is not None:
                 yield Place(number, offset), value

@@ -23,6 +23,7 @@ DAMAGE_HINT = "nothing was changed; `deskshell journal verify` says what is wron
 _ROTATED = re.compile(r"journal-(.+)\.jsonl")
 _FIRST_SEQ = re.compile(r"journal-[0-9]{8}T[0-9]{6}Z-([1-9][0-9]*)\.jsonl")
 
+_HEADER_BLOCK = 512
 _SMALL_BLOCK = 4096
 _BLOCK = 256 * 1024
 
@@ -189,7 +190,7 @@ def open_segment(segment: Segment) -> tuple[int, Header | None]:
 
 def first_line(fd: int) -> bytes:
     """The first line, without newline."""
-    data = os.pread(fd, _SMALL_BLOCK, 0)
+    data = os.pread(fd, _HEADER_BLOCK, 0)
     while b"\n" not in data and (more := os.pread(fd, _BLOCK, len(data))):
         data += more
     return data.partition(b"\n")[0]
@@ -245,15 +246,14 @@ def lines_forward(fd: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         yield offset, line
 
 
-def lines_backward(fd: int, end: int) -> Iterator[tuple[int, bytes]]:
+def lines_backward(fd: int, end: int, *, block: int = _SMALL_BLOCK) -> Iterator[tuple[int, bytes]]:
     """Yield (offset, line without newline) from before `end` to the start of the file.
 
-    What follows the last newline before `end` comes first, when it is not empty. Reads small blocks first: mostly
-    the last few lines are wanted.
+    What follows the last newline before `end` comes first, when it is not empty. The first read is of `block`
+    bytes, and each is twice the one before: mostly the last few lines are wanted.
     """
     pending: list[bytes] = []  # pieces of the line under way, last piece first
     position = end
-    block = _SMALL_BLOCK
     at_end = True
     while position > 0:
         size = min(block, position)

@@ -88,6 +88,34 @@ def test_another_reason_given_after_a_failed_sync_does_not_bring_lines_back(jour
     assert texts(journal.forward()) == []
 
 
+def test_a_segment_closed_without_a_failed_sync_keeps_its_lines(journal: Journal) -> None:
+    """A caller that only saw an append fail may fear the worst; what could be synced still counts."""
+    journal.append_object({"text": "kept"})
+    with failing("write", errno.ENOSPC), pytest.raises(OSError, match="No space"):
+        journal.append_object({"text": "refused"})
+
+    journal.retire("failed-sync")
+
+    assert texts(journal.forward()) == ["kept"]
+    assert journal.verify().torn == []
+
+
+def test_a_short_write_and_a_failed_sync_leave_what_is_durable(journal: Journal) -> None:
+    journal.append_object({"text": "durable"})
+    journal.sync()
+    journal.append_object({"text": "lost"})
+    with half_writes(), pytest.raises(OSError, match="in part"):
+        journal.append_object({"text": "half"})
+    with failing("fdatasync", errno.EIO), pytest.raises(OSError, match="Input/output"):
+        journal.retire("torn")
+
+    journal.retire("torn")
+    journal.append_object({"text": "new"})
+
+    assert texts(journal.forward()) == ["durable", "new"]
+    assert journal.verify().ok
+
+
 def test_a_new_segment_that_cannot_be_synced_can_be_tried_again(journal: Journal) -> None:
     journal.append_object({"text": "durable"})
     journal.sync()
