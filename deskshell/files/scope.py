@@ -77,6 +77,7 @@ class Places:
         self._above_ids: set[_Id] = set()
         self._clean_ids: set[_Id] = set()
         self._folders: OrderedDict[bytes, _Folder] = OrderedDict()  # granted folders; the key of `/` is b""
+        self._passed: dict[bytes, int] = {}  # folder → how many of `_folders` are it or lie below it
         self._root_parents: dict[bytes, _Folder] = {}  # root → its parent
         self._anchors: dict[bytes, Anchor] = {}
         self._top_fd = os.open(b"/", os.O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -158,14 +159,34 @@ class Places:
         if now.st_ino != folder.ino or now.st_dev != folder.dev:
             raise _moved(parent)
 
+    def forget(self, path: bytes) -> None:
+        """Take note that the caller itself renamed or removed the object `path`: what was open there is closed.
+
+        Otherwise a new folder made under that name would pass for somebody else's doing. A root that was
+        renamed is anchored anew, in the deepest folder of its path that now exists.
+
+        Raises:
+            Conflict: a link lies on the way to such a root.
+        """
+        for root, anchor in self._anchors.items():
+            if is_within(anchor.path, path):
+                os.close(anchor.fd)
+                self._anchors[root] = anchor._replace(fd=-1)
+                self._anchors[root] = self._open_anchor(root)
+        if path in self._passed:
+            for key in [key for key in self._folders if is_within(key, path)]:
+                self._drop(key)
+
     def close(self) -> None:
         """Close every descriptor. May be called twice."""
         for fd in [folder.fd for folder in (*self._folders.values(), *self._root_parents.values())]:
             os.close(fd)
         self._folders.clear()
         self._root_parents.clear()
+        self._passed.clear()
         for anchor in self._anchors.values():
-            os.close(anchor.fd)
+            if anchor.fd >= 0:
+                os.close(anchor.fd)
         self._anchors.clear()
         if self._top_fd >= 0:
             os.close(self._top_fd)
@@ -217,9 +238,18 @@ class Places:
             raise ScopeError(f"`{show(key)}` is not resolved: it has empty, `.` or `..` components")
         folder = self._admit(_open_readable(anchor.fd, anchor.path, relative), key)
         self._folders[key] = folder
+        for passed in _upwards(key):
+            self._passed[passed] = self._passed.get(passed, 0) + 1
         if len(self._folders) > _CACHED_FOLDERS:
-            os.close(self._folders.popitem(last=False)[1].fd)
+            self._drop(next(iter(self._folders)))
         return folder
+
+    def _drop(self, key: bytes) -> None:
+        os.close(self._folders.pop(key).fd)
+        for passed in _upwards(key):
+            self._passed[passed] -= 1
+            if not self._passed[passed]:
+                del self._passed[passed]
 
     def _admit(self, fd: int, key: bytes) -> _Folder:
         """Check mount and forbidden folders; closes `fd` when it is refused."""
@@ -307,6 +337,13 @@ def _open_readable(anchor_fd: int, anchor: bytes, relative: bytes) -> int:
         raise InTheWay(join(anchor, exc.component), exc.kind) from exc
     except OSError as exc:
         raise OSError(exc.errno, exc.strerror, join(anchor, relative)) from exc
+
+
+def _upwards(key: bytes) -> Iterator[bytes]:
+    """`key` and the folders above it, but for the root folder."""
+    while key:
+        yield key
+        key = key.rpartition(b"/")[0]
 
 
 def _outside(path: bytes) -> ScopeError:

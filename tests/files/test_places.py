@@ -285,6 +285,55 @@ def test_the_anchors_tell_what_was_opened(folder: Path, top: bytes, places: Open
     ]
 
 
+def test_what_the_caller_renamed_itself_is_no_conflict(folder: Path, top: bytes, places: Open) -> None:
+    """A task that moves a folder away and makes a new one under its name did all of that itself."""
+    make_files(folder, {"root/d/e/f": "old", "root/d2/e/f": "other"})
+    granted = places(top + b"/root")
+    path = top + b"/root/d/e/f"
+    assert content(granted.at(path)) == "old"
+    other = granted.at(top + b"/root/d2/e/f")[0]
+
+    (folder / "root" / "d").rename(folder / "root" / "moved")
+    granted.forget(top + b"/root/d")
+    with pytest.raises(FileNotFoundError):
+        granted.at(path)
+    make_files(folder, {"root/d/e/f": "new"})
+
+    granted.recheck(path)
+    assert content(granted.at(path)) == "new"
+    assert content(granted.at(top + b"/root/moved/e/f")) == "old"
+    assert granted.at(top + b"/root/d2/e/f")[0] == other  # a name that only begins alike stays open
+
+
+def test_a_root_that_the_caller_renamed_itself_is_anchored_anew(
+    folder: Path, top: bytes, places: Open
+) -> None:
+    make_files(folder, {"root/sub/f": "old"})
+    granted = places(top + b"/root", top + b"/root/sub")
+    granted.at(top + b"/root/sub/f")
+
+    (folder / "root").rename(folder / "held")
+    granted.forget(top + b"/root")
+    with pytest.raises(FileNotFoundError):
+        granted.at(top + b"/root/sub/f")
+    make_files(folder, {"root/sub/f": "new"})
+
+    granted.recheck(top + b"/root/sub/f")
+    assert content(granted.at(top + b"/root/sub/f")) == "new"
+    with pytest.raises(ScopeError):
+        granted.at(top + b"/held/sub/f")
+
+
+def test_forgetting_what_was_never_open_changes_nothing(folder: Path, top: bytes, places: Open) -> None:
+    granted = places(top)
+    first = granted.at(top + b"/f")[0]
+
+    granted.forget(top + b"/f")
+    granted.forget(top + b"/other/f")
+
+    assert granted.at(top + b"/f")[0] == first
+
+
 # --- state folders ----------------------------------------------------------------------------------------------
 
 
