@@ -98,16 +98,21 @@ def invoke(args: list[str]) -> int:
     if not args or args in [[name] for name in GROUPS]:
         args = [*args, "--help"]
     try:
-        with group.make_context("deskshell", args) as context:
+        with group.make_context("deskshell", list(args)) as context:
             code = group.invoke(context)
     except typer.Exit as exc:
         return exc.exit_code
     return code if isinstance(code, int) else 0
 
 
+def is_command(args: list[str]) -> bool:
+    """Whether `args` start with the name of a command."""
+    return bool(args) and args[0] in COMMANDS
+
+
 def acts(args: list[str]) -> bool:
     """Whether the command that `args` name may change something."""
-    return bool(args) and args[0] in COMMANDS and COMMANDS[args[0]].acts
+    return is_command(args) and COMMANDS[args[0]].acts
 
 
 def _group(*, add_completion: bool) -> Any:

@@ -13,8 +13,8 @@ FAULT = 70
 INTERRUPTED = 130
 
 
-def report(exc: BaseException, *, json: bool) -> int:
-    """Say what `exc` means and return the exit code.
+def report(exc: BaseException, *, json: bool, command: str = "deskshell") -> int:
+    """Say what `exc` means and return the exit code; `command` is whose help a usage error points to.
 
     A `DeskshellError` speaks for itself, an error of the option parser is put into the same words, and anything
     else is a fault in deskshell: its traceback goes to a file.
@@ -25,7 +25,7 @@ def report(exc: BaseException, *, json: bool) -> int:
     if isinstance(exc, KeyboardInterrupt):
         return _tell("interrupted", "interrupted before anything happened", None, INTERRUPTED, json=json)
     if hasattr(exc, "format_message"):  # typer's own, whichever click it carries
-        return _tell("usage", *_usage(exc), 2, json=json)
+        return _tell("usage", *_usage(exc, command), 2, json=json)
     where = _write_traceback(exc)
     message = f"a fault in deskshell: {type(exc).__name__}: {exc}".removesuffix(": ")
     hint = f"please report it, with what is in `{where}`" if where else "please report it"
@@ -47,7 +47,7 @@ def tell(message: str, hint: str | None = None, *, label: str = "error", style: 
         output.tell(Styled("hint:", "cyan"), " ", hint)
 
 
-def _usage(exc: Any) -> tuple[str, str]:
+def _usage(exc: Any, command: str) -> tuple[str, str]:
     """Message and hint of a usage error, in lower case and with names in backticks.
 
     ``Missing argument 'SKILL'.`` → ``missing argument `SKILL```
@@ -56,11 +56,13 @@ def _usage(exc: Any) -> tuple[str, str]:
     message, near = _without_guess(message)
     message = re.sub(r"'([^']*)'", r"`\1`", message).removesuffix(".")
     message = re.sub(r"(?i)no such (option|command):? `?([^`\s]+)`?\.?", r"no such \1: `\2`", message)
+    message = re.sub(
+        r"(?i)got unexpected extra arguments?(\(s\))? \((.*)\)", r"unexpected argument: `\2`", message
+    )
     message = re.sub(r"is not a valid (int(eger)?|float)( range)?", "is no number", message)
     message = message[:1].lower() + message[1:]
     context = getattr(exc, "ctx", None)
-    command = context.command_path if context is not None else "deskshell"
-    help_text = f"see `{command} --help`"
+    help_text = f"see `{command if context is None else context.command_path} --help`"
     return message, f"did you mean `{near}`? {help_text}" if near else help_text
 
 

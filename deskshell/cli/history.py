@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 log = single()
 show = single()
 
-STATUSES = ("ok", "rolled-back", "incomplete", "running", "recovery-pending", "undone", "partly-undone")
+#: As typed, with the words of the app.
+STATUSES = {
+    "ok": "ok",
+    "rolled-back": "rolled-back",
+    "incomplete": "incomplete",
+    "running": "running",
+    "recovery-pending": "recovery pending",
+    "undone": "undone",
+    "partly-undone": "partly undone",
+}
 
 
 @log.command(
@@ -24,7 +33,7 @@ STATUSES = ("ok", "rolled-back", "incomplete", "running", "recovery-pending", "u
         [
             "deskshell log --limit 10",
             "deskshell log --since 2h --status incomplete",
-            "deskshell log --path ~/Documents/letter.pdf   # where it came from, through its moves",
+            "deskshell log --path ~/Documents/letter.pdf   # where it came from",
             "deskshell log --entries --json | jq .entries",
         ],
         ["0", "2", "70"],
@@ -50,7 +59,7 @@ def _log(
     json: Json = False,
 ) -> int:
     """List what has been done, newest first."""
-    if status is not None and status not in STATUSES:
+    if status is not None and status not in (*STATUSES, *STATUSES.values()):
         raise UsageError(f"no such status: `{status}`", hint=f"one of {', '.join(STATUSES)}")
     from deskshell.cli import output
     from deskshell.cli.moments import since_ms
@@ -58,8 +67,8 @@ def _log(
 
     which: dict[str, Any] = {
         "since_ms": None if since is None else since_ms(since),
-        "path": None if path is None else absolute(path),
-        "status": status,
+        "path": None if path is None else as_recorded(path),
+        "status": None if status is None else STATUSES.get(status, status),
         "limit": limit,
     }
     app = open_app()
@@ -118,11 +127,13 @@ def _show(
     return 0
 
 
-def absolute(path: str) -> bytes:
-    """`path` as the journal knows it: absolute, links in it not followed here."""
+def as_recorded(path: str) -> bytes:
+    """`path` in the form of the journal: absolute, its folder free of links, the last name as it is."""
     import os
 
-    return os.path.abspath(os.fsencode(os.path.expanduser(path)))
+    from deskshell.files import paths
+
+    return paths.resolve_target(os.fsencode(os.path.abspath(os.path.expanduser(path))))
 
 
 def tell_pending(app: App) -> None:

@@ -22,7 +22,7 @@ def _verify(*, json: Json = False) -> int:
 
     report = open_app().journal_verify()
     if json:
-        output.json_object(report.to_json())
+        output.json_object(upkeep.verified_json(report))
     else:
         upkeep.say_verified(report)
     return 0 if report.ok else 1

@@ -15,17 +15,16 @@ def run(args: list[str]) -> int:
     """Run `deskshell ARGS` and return its exit code; nothing is raised but for a second interrupt."""
     if args == ["--version"]:  # answered before anything is imported
         return _version()
-    from deskshell.cli import faults, output
+    from deskshell.cli import commands, faults, output
 
     try:
-        from deskshell.cli import commands
-
         code = commands.invoke(args)
     except BaseException as exc:
         if isinstance(exc, SystemExit):  # shell completion ends this way
             code = exc.code if isinstance(exc.code, int) else 0
         else:
-            code = faults.report(exc, json=wants_json(args))
+            command = f"deskshell {args[0]}" if commands.is_command(args) else "deskshell"
+            code = faults.report(exc, json=wants_json(args), command=command)
     output.flush()
     failure = output.Failure.error
     if failure is not None:

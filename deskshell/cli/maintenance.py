@@ -53,7 +53,7 @@ def _recover(*, json: Json = False) -> int:
         [
             "deskshell gc --dry-run",
             "deskshell gc --keep 7d",
-            "deskshell gc --task task-1793201984999        # free its space now; it cannot be undone after",
+            "deskshell gc --task task-1793201984999   # free its space; no undo after that",
         ],
         ["0", "2", "4", "70"],
     )
@@ -96,7 +96,7 @@ def _gc(
     if json:
         output.json_object(report.to_json())
     else:
-        upkeep.say_gc(report, dry_run=dry_run)
+        upkeep.say_gc(report)
     return 0
 
 

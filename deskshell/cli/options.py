@@ -14,7 +14,7 @@ Json = Annotated[bool, typer.Option("--json", help="print one JSON object instea
 #: What each exit code means; a command lists its own.
 EXIT_CODES = {
     "0": "done: everything asked for happened",
-    "1": "failed: all is as before, or some of what was to be undone is still there",
+    "1": "failed: all is as before, or not all could be undone",
     "2": "refused before anything happened",
     "3": "stopped part way: changes remain, and the report lists them",
     "4": "another task holds the lock",

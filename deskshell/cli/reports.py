@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from deskshell.cli import output
 from deskshell.cli.faults import tell
@@ -14,10 +14,10 @@ _NOT_BEGUN = ("planned", "skipped")
 _SIGNALS = {1: "HUP", 2: "INT", 15: "TERM"}
 _MOST_LINES = 20
 
+_FORCE = "keep a copy and go ahead with `deskshell undo --task {task} --force`"
 #: What the user can do about an entry that was not undone, by verdict; `{task}` is the task's id.
 _HINTS = {
-    "changed": "see what changed with `deskshell undo --task {task} --check`, "
-    "or keep a copy and go ahead with `deskshell undo --task {task} --force`",
+    "changed": "see what changed with `deskshell undo --task {task} --check`, or " + _FORCE,
     "blocked": "move what is in the way, or look closer with `deskshell undo --task {task} --check`",
     "no-undo": "it was known before it ran that this cannot be undone; take it back by hand",
     "expired": "`deskshell gc` let its undo data go; what it changed can be seen with `deskshell show {task}`",
@@ -67,7 +67,9 @@ def _not_ok(report: TaskReport) -> None:
     begun = sum(step.status not in _NOT_BEGUN for step in report.steps)
     facts = f"{count(begun, 'step')}, {report.rolled_back:,} taken back"
     name = f" {report.task_id}" if report.task_id else ""
-    if len(report.left) == 1:
+    if report.status == "unknown":
+        output.say(Styled(word, style), f"{name}: {count(begun, 'step')}; what is on disk is not known")
+    elif len(report.left) == 1:
         output.say(Styled(word, style), f"{name}: {facts}, 1 left: {_left(report.left[0])}")
     elif report.left:
         output.say(Styled(word, style), f"{name}: {facts}, {len(report.left):,} left:")
@@ -139,9 +141,7 @@ def _undone(task: UndoneTask, word: str) -> None:
         output.tell(Styled("not restored:", "yellow"), f" {line}")
     for entry in bad:
         tell(_cause(entry))
-    for verdict in dict.fromkeys(entry.verdict for entry in bad):
-        if verdict in _HINTS:
-            output.tell(Styled("hint:", "cyan"), " " + _HINTS[verdict].format(task=task.task_id))
+    _hints(task)
 
 
 def _cause(entry: EntryReport) -> str:
@@ -169,9 +169,15 @@ def _check(report: UndoReport) -> None:
                 f"  {entry.action_id}  {show_target(entry.target)}{reason}{by}",
             )
         tell_notes(task.notes)
-        for verdict in dict.fromkeys(entry.verdict for entry in task.entries if not entry.good):
-            if verdict in _HINTS:
-                output.tell(Styled("hint:", "cyan"), " " + _HINTS[verdict].format(task=task.task_id))
+        _hints(task, {"changed": _FORCE, "blocked": "move what is in the way"})
+
+
+def _hints(task: UndoneTask, instead: Mapping[str, str] | None = None) -> None:
+    """One line for each kind of refusal; `instead` has other words for some."""
+    for verdict in dict.fromkeys(entry.verdict for entry in task.entries if not entry.good):
+        hint = (instead or {}).get(verdict) or _HINTS.get(verdict)
+        if hint:
+            output.tell(Styled("hint:", "cyan"), " " + hint.format(task=task.task_id))
 
 
 def tell_notes(notes: Iterable[str]) -> None:

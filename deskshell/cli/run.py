@@ -28,7 +28,7 @@ class Mode(StrEnum):
 @run.command(
     **command(
         [
-            "deskshell run downloads-cleanup --set folder=~/Downloads               # preview",
+            "deskshell run downloads-cleanup --set folder=~/Downloads         # a preview",
             "deskshell run downloads-cleanup --set folder=~/Downloads --ask",
             "deskshell run ./skills/mine --mode apply --set year=2026 --set keep=yes",
         ],

@@ -60,7 +60,7 @@ _MUST_FAIL = 'assert = [{ exists = "{folder}/sub/no-such-file" }]\n'
     **command(
         ["deskshell story", "deskshell story --fail"],
         {
-            "0": "told, and the folder is empty again (a failure that is rolled back is what --fail tells)",
+            "0": "told as it should be; with --fail, too, where failing is the story",
             "1": "it did not go as it should",
             "2": "",
             "70": "",

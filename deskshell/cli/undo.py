@@ -32,14 +32,14 @@ class OptionalNumber(TyperCommand):
     cls=OptionalNumber,
     **command(
         [
-            "deskshell undo                        # the newest task",
-            "deskshell undo --last 3               # the three newest, newest first",
-            "deskshell undo --since 30m            # all that were started in the last half hour",
+            "deskshell undo                    # the newest task",
+            "deskshell undo --last 3           # the three newest, newest first",
+            "deskshell undo --since 30m        # what was started in the last half hour",
             "deskshell undo --task task-1793201984999 --check",
         ],
         {
-            "0": "all that was asked for is undone (or already was; with --check: would be)",
-            "1": "some of it is still there; each step that stands is named with its cause",
+            "0": "all asked for is undone, or already was; with --check: would be",
+            "1": "some of it is still there; each such step is named with its cause",
             "2": "",
             "3": "",
             "4": "",
