@@ -140,6 +140,7 @@ class Ground:
             raise
         self._dirty[dst.rpartition(b"/")[0]] = None  # the destination is synced before the source
         self._dirty[src.rpartition(b"/")[0]] = None
+        self._forget(src)
 
     def exchange(self, one: bytes, two: bytes) -> None:
         """Let two objects change places; by three renames where the file system has no exchange."""
@@ -149,22 +150,30 @@ class Ground:
         self._dirty[one.rpartition(b"/")[0]] = None
         if moving.can_exchange(two_fd):
             moving.exchange(one_fd, one_name, two_fd, two_name)
-            return
-        out = one_name + b".out"
-        moving.rename(two_fd, two_name, one_fd, out)
-        moving.rename(one_fd, one_name, two_fd, two_name)
-        moving.rename(one_fd, out, one_fd, one_name)
+        else:
+            out = one_name + b".out"
+            moving.rename(two_fd, two_name, one_fd, out)
+            moving.rename(one_fd, one_name, two_fd, two_name)
+            moving.rename(one_fd, out, one_fd, one_name)
+        self._forget(one)
+        self._forget(two)
 
-    def settle_exchange(self, slot: bytes, path: bytes, old: Identity, new: Identity) -> None:
-        """Finish or take back an exchange by three renames that a crash cut short."""
+    def _forget(self, path: bytes) -> None:
+        """Have no folder that we moved ourselves pass for one that somebody else moved."""
+        if path[:1] == b"/":
+            self.places.forget(path)
+
+    def settle_exchange(self, slot: bytes, path: bytes, one: Identity, two: Identity) -> None:
+        """Finish, or begin anew, an exchange of `one` and `two` by three renames that a crash cut short."""
         aside = slot + b".out"
         out = self.look(aside)
-        if out is None or not same_object(out, old):
+        if out is None or not (same_object(out, one) or same_object(out, two)):
             return
+        other = two if same_object(out, one) else one
         here = self.look(path)
         if here is None:
             self.rename(aside, path)
-        elif same_object(here, new) and self.look(slot) is None:
+        elif same_object(here, other) and self.look(slot) is None:
             self.rename(aside, slot)
 
     def _ready(self, path: bytes) -> tuple[int, bytes]:
@@ -189,6 +198,7 @@ class Ground:
         """Remove an object of our own making: a temporary, a verified leftover, a kept copy."""
         fd, name = self._ready(path)
         copying.remove_object(fd, name)
+        self._forget(path)
         self._dirty[path.rpartition(b"/")[0]] = None
 
     def set_mode(self, path: bytes, mode: int, wanted: Identity) -> None:
