@@ -293,6 +293,10 @@ class View:
         made, self._folders_made = self._folders_made, []
         return made
 
+    def drop_spelling(self, path: bytes) -> None:
+        """`path` is only another spelling of a name that a step gives up (folders that fold case)."""
+        self._put(path, None)
+
     # helpers
 
     def refuse_inside(self, src: bytes, dst: bytes, node: Node, step: str) -> None:
