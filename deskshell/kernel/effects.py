@@ -394,9 +394,10 @@ def take_back(effects: Sequence[Effect], ground: Ground) -> bool:
     """
     anything, first = False, None
     for count, effect in reversed(tuple(enumerate(effects))):
-        if isinstance(effect, Move) and effect.made and ground.look(effect.src) is None:
-            if any(_has_back(before, effect.dst, ground) for before in effects[:count]):
-                continue
+        if _is_nowhere(effect, ground) and any(
+            _has_back(before, effect, ground) for before in effects[:count]
+        ):
+            continue
         try:
             anything |= effect.take_back(ground)
         except (Conflict, OSError) as exc:
@@ -406,12 +407,20 @@ def take_back(effects: Sequence[Effect], ground: Ground) -> bool:
     return anything
 
 
-def _has_back(effect: Effect, path: bytes, ground: Ground) -> bool:
-    """True when `effect` made `path` free, and what stood there stands there again."""
-    if isinstance(effect, Move):
-        return effect.src == path and _is(ground.look(path), effect.id)
-    if isinstance(effect, Drop) and effect.path == path:
-        return _is(ground.look(path), effect.id) or ground.is_copy(path, effect.copy, effect.sha256)
+def _is_nowhere(effect: Effect, ground: Ground) -> bool:
+    """True when `effect` made an object that is gone again."""
+    if not isinstance(effect, Move) or not effect.made:
+        return False
+    return ground.look(effect.src) is None and not _is(ground.look(effect.dst), effect.id)
+
+
+def _has_back(before: Effect, effect: Effect, ground: Ground) -> bool:
+    """True when `before` made the name for `effect` free, and what stood there stands there again."""
+    path = effect.paths()[-1]
+    if isinstance(before, Move):
+        return before.src == path and _is(ground.look(path), before.id)
+    if isinstance(before, Drop) and before.path == path:
+        return _is(ground.look(path), before.id) or ground.is_copy(path, before.copy, before.sha256)
     return False
 
 
