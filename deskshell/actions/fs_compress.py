@@ -124,13 +124,13 @@ class FsCompress(Action):
         ctx.act(prior.effects[:last])
         wanted = prior.facts.get("listing")
         # A folder's identity says nothing of what is in it, and only what is in the archive may go.
-        if wanted is not None and tree.digest(_entries(ctx.ground, self.src)) != wanted:
+        if wanted is not None and tree.digest(ctx.ground.entries(self.src)) != wanted:
             raise Conflict(f"`{names.show(self.src)}` changed since it was compressed", path=self.src)
         ctx.act(prior.effects[last:])
 
     def _make(self, ctx: Context, found: Stat, dst: bytes) -> tuple[tuple[Effect, ...], str]:
         """Stage the archive and compare it; also the digest of the listing of a folder."""
-        entries = _entries(ctx.ground, self.src)
+        entries = ctx.ground.entries(self.src)
         _refuse_special(self.src, entries)
         inside: list[_archive.Held] = []
         chunks = _archive.pack(self.how, _members(ctx.ground, self.src, entries), inside)
@@ -146,7 +146,7 @@ class FsCompress(Action):
                 raise StepFailed(f"the archive of `{names.show(self.src)}` differs from it when read back")
         if found.kind == "file":
             return effects, ""
-        if _entries(ctx.ground, self.src) != entries:
+        if ctx.ground.entries(self.src) != entries:
             raise StepFailed(
                 f"`{names.show(self.src)}` changed while it was compressed",
                 hint="try again when nothing writes to it any more",
@@ -171,17 +171,15 @@ class FsCompress(Action):
             {"d": None}, {"from": "{root}/d", "to": "{root}/x", "format": "tar.gz"}, "an empty folder"
         )
         yield Example({"app.log": "x", "app.log.gz": "old"}, {**log, "replace": True}, "over a file")
+        yield Example(
+            {"app.log": "x", "app.log.gz": ("->", "old")}, {**log, "replace": True}, "over a dangling link"
+        )
         yield Example({"app.log": "x"}, {**log, "more": ["{root}/app (2).log.gz"]}, "with a further name")
 
 
 def _by_ending(path: bytes) -> str | None:
     lower = path.lower()
     return next((how for ending, how in _BY_ENDING if lower.endswith(ending)), None)
-
-
-def _entries(ground: Ground, path: bytes) -> list[tree.Entry]:
-    fd, name = ground.at(path)
-    return list(tree.walk(fd, name))
 
 
 def _refuse_special(path: bytes, entries: Iterable[tree.Entry]) -> None:

@@ -74,4 +74,7 @@ class FsSymlink(Action):
             {"path": "{root}/l", "target": "a.txt", "replace": True},
             "over another link",
         )
+        yield Example(
+            {}, {"path": "{root}/l", "target": "a", "more": ["{root}/l (2)"]}, "with a further name"
+        )
         yield Example({"a.txt": "a"}, {"path": "{root}/a.txt", "target": "b", "replace": True}, "over a file")
