@@ -26,7 +26,7 @@ from pydantic import (
 from deskshell.errors import IrreversibleError, ManifestError, NotFound, StepFailed
 from deskshell.files import names, reading
 from deskshell.kernel.action import Action
-from deskshell.skills import manifest_errors, step_args
+from deskshell.skills import manifest_errors, step_args, template_check
 
 MAX_BYTES = 1 << 20
 RESERVED = ("file", "match", "row", "value", "n", "now")
@@ -234,6 +234,7 @@ def from_data(data: Any, kinds: Kinds, source: str) -> Manifest:
             raise ManifestError(f"{source}: [params.{name}]: this name is taken", hint="call it otherwise")
     for n, step in enumerate(manifest.steps, 1):
         _check_step(step, manifest_errors.step_name(source, n, step.id), kinds)
+    template_check.check(manifest, kinds, source)
     return manifest
 
 

@@ -1,0 +1,293 @@
+"""From a manifest and values to a plan: steps over the planned tree, checked against what is granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from deskshell.errors import DeskshellError, PlanConflict
+from deskshell.files import names, paths
+from deskshell.kernel.capability import Checker
+from deskshell.kernel.plan import Origin, Plan
+from deskshell.kernel.view import View
+from deskshell.skills import declared, moves, params
+from deskshell.skills.builder import Builder, Skipped
+from deskshell.skills.naming import Values
+from deskshell.skills.params import Where
+from deskshell.skills.rendering import CompiledStep, Kinds, Rendered, Targets
+from deskshell.skills.select import World, select
+from deskshell.skills.subject import Subject
+from deskshell.skills.walk import Notes, StateFolder
+
+if TYPE_CHECKING:
+    from deskshell.skills.library import Skill
+    from deskshell.skills.manifest import Manifest
+
+_MOVE = "fs.move"
+
+
+def plan_skill(
+    skill: Skill,
+    given: Mapping[str, Any],
+    *,
+    kinds: Kinds,
+    where: Where,
+    now: datetime,
+    state_folder: bytes,
+    grants: Iterable[str] | None = None,
+    front: str = "cli",
+    owner: str = "",
+    refs: Mapping[str, str] | None = None,
+) -> Plan:
+    """Plan one run of a skill. Reads inside the declared `fs.read` scopes only, and changes nothing.
+
+    Args:
+        skill: see `library.find`.
+        given: values of parameters, text as on the command line or JSON values.
+        kinds: all kinds of action, by name.
+        where: what relative paths and `~` mean.
+        now: the moment of planning, with its zone.
+        state_folder: deskshell's own folder, absolute; it need not exist.
+        grants: names of the capabilities that the user gives; None for all that are declared.
+        front: see `kernel.plan.Origin`, as for
+        owner: who asks, and
+        refs: identifiers from outside.
+
+    Raises:
+        UsageError: a parameter is unknown, missing or of the wrong type.
+        NotFound: a folder that a parameter names does not exist.
+        CapabilityError, ScopeError: a step needs what is not declared or not granted.
+        PlanConflict: steps do not fit together, or not with the disk.
+        ManifestError, IrreversibleError: see `manifest.from_data`.
+    """
+    return _plan(
+        skill.manifest,
+        given,
+        Origin(
+            skill.name,
+            skill.manifest.version,
+            names.plain(skill.manifest_path)[0],
+            {},
+            dict(refs or {}),
+            front,
+            owner,
+        ),
+        kinds=kinds,
+        where=where,
+        now=now,
+        state_folder=state_folder,
+        grants=grants,
+    )
+
+
+def plan_actions(
+    actions: Sequence[Mapping[str, Any]],
+    capabilities: Sequence[Mapping[str, Any]],
+    *,
+    kinds: Kinds,
+    where: Where,
+    now: datetime,
+    state_folder: bytes,
+    grants: Iterable[str] | None = None,
+    summary: str = "",
+    front: str = "mcp",
+    owner: str = "",
+    refs: Mapping[str, str] | None = None,
+) -> Plan:
+    """Plan an agent's own list of actions: steps as in a manifest, with the capabilities it declares.
+
+    Arguments and errors as in `plan_skill`; a mistake in the list is a ManifestError that names the entry.
+    """
+    from deskshell.skills import manifest
+
+    data = {
+        "name": "actions",
+        "version": "0",
+        "summary": summary or "a list of actions",
+        "capabilities": list(capabilities),
+        "steps": list(actions),
+    }
+    return _plan(
+        manifest.from_data(data, kinds, "actions"),
+        {},
+        Origin("actions", "0", "", {}, dict(refs or {}), front, owner),
+        kinds=kinds,
+        where=where,
+        now=now,
+        state_folder=state_folder,
+        grants=grants,
+    )
+
+
+def _plan(
+    manifest: Manifest,
+    given: Mapping[str, Any],
+    origin: Origin,
+    *,
+    kinds: Kinds,
+    where: Where,
+    now: datetime,
+    state_folder: bytes,
+    grants: Iterable[str] | None,
+) -> Plan:
+    values = params.parse(manifest, given, where)
+    scope = Values(values, now)
+    every = declared.grants(manifest, scope, where)
+    granted = declared.narrow(every, grants)
+    view = View(int(now.timestamp() * 1_000_000_000))
+    state = StateFolder(paths.resolve(state_folder))
+    world = World(view, Checker(every, granted), where, now, state, Notes())
+    builder = Builder(view, kinds, state)
+    targets = Targets(where)
+    steps = [
+        CompiledStep(spec, spec.id or f"step {n}", kinds, scope, targets)
+        for n, spec in enumerate(manifest.steps, 1)
+    ]
+    planner = _Planner(steps, scope, world, builder)
+    planner.run()
+    plan = Plan(
+        replace(origin, params=params.to_json(values)),
+        tuple(builder.steps),
+        every,
+        tuple(builder.folders),
+        world.notes.lines(),
+        builder.secrets(),
+    )
+    plan.check(granted)
+    return plan
+
+
+class _Planner:
+    """Goes through the tables of a manifest in order."""
+
+    def __init__(self, steps: Sequence[CompiledStep], values: Values, world: World, builder: Builder) -> None:
+        self._steps = steps
+        self._values = values
+        self._world = world
+        self._builder = builder
+
+    def run(self) -> None:
+        at = 0
+        while at < len(self._steps):
+            step = self._steps[at]
+            items = self._items(step)
+            if step.spec.action == _MOVE:
+                at += self._moves(at, [(step, item) for item in items])
+                continue
+            for item in items:
+                self._add(step, item)
+            at += 1
+
+    def _items(self, step: CompiledStep) -> list[Rendered]:
+        """The actions of one table, over the tree as the steps so far will leave it."""
+        for_each = step.spec.for_each
+        subjects = [Subject()] if for_each is None else select(for_each, self._values, self._world, step.name)
+        items = [_named(step, step.render, subject) for subject in subjects]
+        if len(items) > 1 and step.one_target:
+            one, two = items[0].action_id, items[1].action_id
+            target = items[0].args[step.kind.conflict_param]
+            raise PlanConflict(
+                f"steps `{one}` and `{two}` have one target, `{names.show(target)}`",
+                hint="end it with a slash to mean the folder, or name each with {file.name} or {n}",
+            )
+        return items
+
+    def _add(
+        self, step: CompiledStep, item: Rendered, *, hop: bytes | None = None, from_hop: bool = False
+    ) -> None:
+        try:
+            self._builder.add(step, item, hop=hop, from_hop=from_hop)
+        except Skipped as skipped:
+            self._world.notes.add(skipped.reason, skipped.path)
+
+    # moves
+
+    def _moves(self, at: int, group: list[tuple[CompiledStep, Rendered]]) -> int:
+        """Plan the moves of a table, and of those after it that have to happen at once with it (F05).
+
+        Returns how many tables that were.
+        """
+        tables = 1
+        while (more := self._entangled_with(group, at + tables)) is not None:
+            group = group + more
+            tables += 1
+        pairs = [(item.args["from"], item.args["to"]) for _, item in group]
+        if not moves.entangled(pairs):
+            for step, item in group:
+                self._add_move(step, item)
+            return tables
+        self._refuse_shared(group)
+        hops: dict[int, bytes] = {}
+        for leg in moves.order(pairs):
+            step, item = group[leg.move]
+            if leg.to_hop:
+                hops[leg.move] = self._builder.hop(item.args["from"])
+                self._add(step, item, hop=hops[leg.move])
+            elif leg.from_hop:
+                self._add(step, item, hop=hops[leg.move], from_hop=True)
+            else:
+                self._add_move(step, item)
+        return tables
+
+    def _add_move(self, step: CompiledStep, item: Rendered) -> None:
+        src, dst = item.args["from"], item.args["to"]
+        if src == dst:
+            self._world.notes.add("already in its place", src)
+            return
+        if self._builder.is_respelling(src, dst):
+            hop = self._builder.hop(src)
+            self._add(step, item, hop=hop)
+            self._add(step, item, hop=hop, from_hop=True)
+            return
+        self._add(step, item)
+
+    def _entangled_with(
+        self, group: Sequence[tuple[CompiledStep, Rendered]], at: int
+    ) -> list[tuple[CompiledStep, Rendered]] | None:
+        """The moves of table `at`, if one of them is to vacate what a move of `group` finds taken."""
+        if at >= len(self._steps):
+            return None
+        step = self._steps[at]
+        if step.spec.action != _MOVE or any(
+            each.conflict != "refuse" for each in (step, *(s for s, _ in group))
+        ):
+            return None
+        sources = {item.args["from"] for _, item in group}
+        taken = {
+            item.args["to"]
+            for _, item in group
+            if item.args["to"] not in sources and self._world.view.exists(item.args["to"])
+        }
+        if not taken:
+            self._world.view.take_seen()
+            return None
+        items = [(step, item) for item in self._items(step)]
+        self._world.view.take_seen()
+        return items if any(item.args["from"] in taken for _, item in items) else None
+
+    def _refuse_shared(self, group: Sequence[tuple[CompiledStep, Rendered]]) -> None:
+        """Two moves of one object, or to one target, cannot both happen."""
+        for key, what in (("from", "both move"), ("to", "both have the target")):
+            seen: dict[bytes, str] = {}
+            for step, item in group:
+                path = item.args[key]
+                other = seen.setdefault(path, item.action_id)
+                if other != item.action_id and (key == "from" or step.conflict == "refuse"):
+                    raise PlanConflict(
+                        f"steps `{other}` and `{item.action_id}` {what} `{names.show(path)}`",
+                        hint="change one of them",
+                    )
+
+
+def _named(step: CompiledStep, render: Any, subject: Subject) -> Rendered:
+    """Render, with the step's name in front of whatever is wrong."""
+    try:
+        rendered: Rendered = render(subject)
+    except DeskshellError as exc:
+        if step.name not in exc.message:
+            exc.message = f"step `{step.name}`: {exc.message}"
+            exc.args = (exc.message,)
+        raise
+    return rendered
