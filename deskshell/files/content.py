@@ -40,7 +40,7 @@ def copy_content(source: int, copy: int, size: int, tick: Callable[[int], None] 
         sha256 of the bytes as they were read from `source`.
 
     Raises:
-        StepFailed: `source` got shorter meanwhile.
+        StepFailed: `source` got shorter or longer meanwhile, or does not tell its length.
         OSError: ENOSPC, EIO, …
     """
     writer = None if _clone(source, copy) else _Writer(source, copy)
@@ -62,6 +62,8 @@ def copy_content(source: int, copy: int, size: int, tick: Callable[[int], None] 
             at += len(chunk)
             if tick is not None:
                 tick(len(chunk))
+    if os.pread(source, 1, size):  # it grew, or is one of those in /proc that tell a size of 0
+        raise StepFailed("the file has more bytes than it says, or got longer while it was copied")
     return total.hexdigest()
 
 

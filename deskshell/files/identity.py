@@ -272,6 +272,8 @@ def from_os(raw: os.stat_result) -> Stat:
     )
 
 
+# As lstat(2): looking must not mount anything either.
+_THE_NAME_ITSELF = syscalls.AT_SYMLINK_NOFOLLOW | syscalls.AT_NO_AUTOMOUNT
 _one_look = _look if syscalls.statx is not None else _look_by_os
 
 
@@ -281,17 +283,17 @@ def stat_at(dir_fd: int, name: bytes) -> Stat | None:
     Raises:
         OSError: anything but "no such file" (EACCES, EIO, ENAMETOOLONG, …).
     """
-    return _one_look(dir_fd, name, 0x100)  # AT_SYMLINK_NOFOLLOW
+    return _one_look(dir_fd, name, _THE_NAME_ITSELF)
 
 
 def stat_path(path: bytes) -> Stat | None:
     """`stat_at` by path: links are followed on the way, but the last name is never."""
-    return _one_look(-100, path, 0x100)  # AT_FDCWD
+    return _one_look(syscalls.AT_FDCWD, path, _THE_NAME_ITSELF)
 
 
 def stat_fd(fd: int) -> Stat:
     """Look at the open object `fd`, an O_PATH descriptor too."""
-    found = _one_look(fd, b"", 0x1000)  # AT_EMPTY_PATH
+    found = _one_look(fd, b"", syscalls.AT_EMPTY_PATH)
     if found is None:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     return found

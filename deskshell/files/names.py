@@ -81,6 +81,8 @@ def width(text: str) -> int:
 
 def shorten(text: str, width: int) -> str:
     """`text` in at most `width` terminal columns, cut in the middle with `…` so that start and end stay."""
+    if len(text) * 2 <= width or (len(text) <= width and text.isascii()):
+        return text  # no character takes more than two columns, and ASCII takes one
     cells = [_cells(char) for char in text]
     if sum(cells) <= width:
         return text

@@ -322,6 +322,13 @@ def test_a_file_that_is_written_to_meanwhile_is_no_copy(
     assert os.listdir(folder) == ["a"]
 
 
+def test_a_file_that_hides_its_length_is_not_copied_as_empty(folder: Path, fd: int, opened: Open) -> None:
+    with pytest.raises(StepFailed, match="more bytes than it says"):
+        copy_object(opened(b"/proc/self"), b"status", fd, b"b")
+
+    assert os.listdir(folder) == []
+
+
 def test_a_file_that_shrinks_meanwhile_is_no_copy(folder: Path, fd: int) -> None:
     (folder / "a").write_bytes(b"x" * (9 * MIB))
 
@@ -528,6 +535,7 @@ def make_deep(top: Path, depth: int) -> None:
     os.close(here)
 
 
+@pytest.mark.slow
 def test_a_folder_1000_deep_is_copied(deep: Path, fd: int) -> None:
     """Deeper than Python recurses, and no path may be longer than the system takes at once."""
     (deep / "a").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -225,6 +226,40 @@ def test_a_file_on_the_way_is_a_conflict_and_a_missing_folder_is_missing(
     with pytest.raises(FileNotFoundError) as caught:
         granted.at(top + b"/d/missing/f")
     assert caught.value.filename == top + b"/d/missing"
+
+
+def test_a_link_swapped_in_while_paths_are_opened_is_never_followed(
+    folder: Path, top: bytes, places: Open
+) -> None:
+    """A component is looked at and opened in one step, so there is no moment in between."""
+    make_files(folder, {"root/d/e/f": "mine", "swap": ("->", "outside"), "outside/e/f": "theirs"})
+    fd = os.open(folder, os.O_RDONLY)
+    if not moving.can_exchange(fd):
+        os.close(fd)
+        pytest.skip("this file system cannot exchange two names in one step")
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            moving.exchange(fd, b"root/d", fd, b"swap")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    outcomes = set()
+    try:
+        for _ in range(3000):
+            granted = places(top + b"/root")
+            try:
+                outcomes.add(content(granted.at(top + b"/root/d/e/f")))
+            except (Conflict, FileNotFoundError):
+                outcomes.add("refused")
+            granted.close()
+    finally:
+        stop.set()
+        swapper.join()
+        os.close(fd)
+
+    assert outcomes <= {"mine", "refused"}
 
 
 def test_a_parent_moved_away_is_noticed_right_before_acting(folder: Path, top: bytes, places: Open) -> None:
