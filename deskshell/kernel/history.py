@@ -212,7 +212,7 @@ def _fold_later(journal: Journal, found: Fold, later: Head) -> None:
         elif line.get("taskId") == task_id:
             _fold_result(found, line, place)
             if later.role == "redo":
-                for n in _numbers(line):
+                for n in numbers(line):
                     if n in intents:
                         found.steps[n].intent, found.steps[n].source = intents[n], later.task_id
 
@@ -233,7 +233,7 @@ def _fold_line(found: Fold, place: Place, line: Mapping[str, Any], source: str) 
 
 
 def _fold_result(found: Fold, line: Mapping[str, Any], place: Place | None) -> None:
-    for n in _numbers(line):
+    for n in numbers(line):
         step = found.steps.setdefault(n, StepState())
         step.status = line["status"]
         step.taken_back = bool(line.get("takenBack"))
@@ -242,7 +242,8 @@ def _fold_result(found: Fold, line: Mapping[str, Any], place: Place | None) -> N
             step.result = place
 
 
-def _numbers(line: Mapping[str, Any]) -> range:
+def numbers(line: Mapping[str, Any]) -> range:
+    """The steps that a result line speaks of: one, or a range."""
     if "steps" in line:
         first, last = line["steps"]
         return range(first, last + 1)

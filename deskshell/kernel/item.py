@@ -6,7 +6,7 @@ back by its effects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from deskshell.errors import Conflict, StepFailed
@@ -144,7 +144,8 @@ class Forward:
 class Backward:
     """A recorded step, being taken back (by an undo) or put back (by a redo).
 
-    `line` is the intent that describes it as it is on disk; `summary` is the original step's.
+    `line` is the intent that describes it as it is on disk; `summary` is the original step's; `done` is
+    told once it has acted.
     """
 
     def __init__(
@@ -154,6 +155,7 @@ class Backward:
         summary: str,
         force: bool,
         kinds: Mapping[str, type[Action]],
+        done: Callable[[Backward, Sequence[Effect]], None],
     ) -> None:
         self.line = line
         self.n = int(line["n"])
@@ -161,9 +163,9 @@ class Backward:
         self.kind = str(line["kind"])
         self.summary = summary
         self.notes: list[str] = []
-        self.verdict: str | None = None
         self._force = force
         self._kinds = kinds
+        self._done = done
         self._effects = record.read_effects(line)
         self._undo = line.get("undo")
 
@@ -247,6 +249,7 @@ class Backward:
         )
 
     def result(self, ts: int, task_id: str, prior: Prior, ctx: Context) -> str | None:
+        self._done(self, prior.effects)
         return None
 
     def redone(self, ts: int, of: str, by: str, effects: Sequence[Effect]) -> str:

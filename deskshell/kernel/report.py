@@ -163,6 +163,7 @@ class UndoneTask:
     not_restored: list[str] = field(default_factory=list)
     undo_id: str | None = None
     unknown: bool = False
+    incomplete: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object in `tasks`."""
@@ -199,6 +200,8 @@ class UndoReport:
         self.tasks.append(task)
         if task.unknown:
             self.status = "unknown"
+        elif task.incomplete and self.status == "ok":
+            self.status = "incomplete"
 
     @property
     def rolled_back(self) -> int:

@@ -20,6 +20,7 @@ from deskshell.kernel.desk import Desk
 from deskshell.kernel.effects import Effect
 from deskshell.kernel.effects import take_back as take_effects_back
 from deskshell.kernel.ground import Ground
+from deskshell.kernel.history import numbers
 from deskshell.kernel.report import Left, ranges, text
 from deskshell.store.segments import Place
 
@@ -61,11 +62,11 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
         elif kind == "stage":
             staged.append((line["token"], record.read_folder_list(line["folders"])))
         elif kind is None and line["taskId"] != task_id:
-            found.claims.setdefault((line["taskId"], line["status"]), set()).update(_numbers(line))
+            found.claims.setdefault((line["taskId"], line["status"]), set()).update(numbers(line))
         elif kind is None and line["status"] == "intent":
             ours.update(_take_back_step(desk, ground, task_id, line, found))
         elif kind is None and line["status"] == "ok":
-            found.done.update(_numbers(line))
+            found.done.update(numbers(line))
         elif kind is None and line["status"] == "failed":
             found.failed[line["n"]] = line.get("error", "")
     for token, folders in staged:
@@ -80,13 +81,6 @@ def _lines_back(desk: Desk, task_id: str, begin: Place) -> Iterator[dict[str, An
             return
         if line.get("taskId") == task_id or line.get("by") == task_id:
             yield line
-
-
-def _numbers(line: Mapping[str, Any]) -> range:
-    if "steps" in line:
-        first, last = line["steps"]
-        return range(first, last + 1)
-    return range(line["n"], line["n"] + 1)
 
 
 def _take_back_step(

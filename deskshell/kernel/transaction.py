@@ -43,15 +43,14 @@ class Outcome:
     """How a transaction ended.
 
     `status` is ok, rolled-back, incomplete or unknown. `state` maps the numbers of steps that were begun
-    to ok, rolled-back or failed; `refused` those that an undo could not do, to why. `task_id` is None when
-    nothing was begun.
+    to ok, rolled-back or failed; `already` are those that an undo found taken back. `task_id` is None
+    when nothing was begun.
     """
 
     task_id: str | None
     status: str
     state: dict[int, str] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
-    refused: dict[int, Conflict] = field(default_factory=dict)
     already: list[int] = field(default_factory=list)
     taken_back: set[int] = field(default_factory=set)
     rolled_back: int = 0
@@ -89,6 +88,7 @@ class Transaction:
         begin: facts for the `begin` line: role, skill, grants, …; what is true of every task is added.
         go_on: an entry that cannot be done is refused alone (undo, redo); else it fails the task (run).
         closing: asked before the end of a task that is not rolled back; see `Closing`.
+        refused: told of each entry that was refused, with why.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class Transaction:
         *,
         go_on: bool = False,
         closing: Callable[[Transaction], Closing] | None = None,
+        refused: Callable[[Any, Conflict], None] | None = None,
     ) -> None:
         self.desk = desk
         self.ground = ground
@@ -107,10 +108,10 @@ class Transaction:
         self.started_ms = desk.clock_ms()
         self.before: dict[bytes, int] = {}
         self.outcome = Outcome(None, "ok")
-        self.effects: dict[int, Prior] = {}
         self._begin_facts = begin
         self._go_on = go_on
         self._closing = closing
+        self._refused = refused
         self._begin_place: Place | None = None
         self._token = secrets.token_hex(6)
         self._results: list[str] = []
@@ -207,8 +208,6 @@ class Transaction:
             self._results.append(line)
         self.outcome.state[item.n] = "ok"
         self.outcome.not_restored.extend(f"not kept: {each}" for each in ctx.not_kept)
-        if self._go_on:
-            self.effects[item.n] = prior
         if item.alone:  # the disk does not show it: only this line does
             self._write([line] if line else [], sync=True)
             self._results.clear()
@@ -221,7 +220,11 @@ class Transaction:
             item.take_back(ctx, prior)
         except (DeskshellError, OSError) as second:
             self.outcome.left.append(item.left(text(second)))
-        self.outcome.refused[item.n] = _as_conflict(exc)
+        self._refuse(item, exc)
+
+    def _refuse(self, item: Item, exc: Exception) -> None:
+        if self._refused is not None:
+            self._refused(item, as_conflict(exc))
 
     def _commit(self) -> Outcome:
         if self._begin_place is None:
@@ -356,7 +359,7 @@ class Transaction:
             action()
         except (DeskshellError, OSError) as exc:
             if self._go_on:
-                self.outcome.refused[item.n] = _as_conflict(exc)
+                self._refuse(item, exc)
                 return False
             raise _Failed(item, exc, acted=False) from exc
         return True
@@ -454,7 +457,8 @@ def _paths(prior: Prior) -> Iterable[bytes]:
         yield from effect.paths()
 
 
-def _as_conflict(exc: Exception) -> Conflict:
+def as_conflict(exc: Exception) -> Conflict:
+    """A failure as the refusal of one entry."""
     if isinstance(exc, Conflict):
         return exc
     return Conflict(text(exc), verdict="failed")

@@ -1,0 +1,137 @@
+"""A recorded task's steps as they are on disk, last done first: one pass backwards, a step at a time.
+
+What was said later about the task (undone, redone) stands behind it and is met first, so each line is
+read once and nothing but a status a step is kept in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from deskshell.kernel import record
+from deskshell.kernel.history import Head, numbers
+from deskshell.kernel.plain import plain_intent
+from deskshell.store.journal import Journal
+
+_GONE = "failed-and-taken-back"
+
+
+class Recorded(NamedTuple):
+    """A step that is on disk: its intent as the journal has it, and its summary."""
+
+    n: int
+    line: Mapping[str, Any]
+    summary: str
+
+
+class Walk:
+    """Iterates the steps of `head` that are on disk.
+
+    Implied folders of a run come after the steps that needed them, and only when one of those is there.
+    While iterating it fills `status` (by step number, the latest), `total` (visible steps), `before` and
+    `after` (mtime_ns of folders: before the task's first change, after the last by it or about it).
+    """
+
+    def __init__(self, journal: Journal, head: Head) -> None:
+        self._journal = journal
+        self.head = head
+        self.status: dict[int, str] = {}
+        self.total = 0
+        self.before: dict[bytes, int] = {}
+        self.after: dict[bytes, int] = {}
+        self._summaries: dict[int, str] = {}
+        self._met: set[int] = set()
+        self._visible = False
+
+    def __iter__(self) -> Iterator[Recorded]:
+        for later in self.head.later:
+            yield from self._shown(self._later(later))
+        yield from self._shown(self._plain() if self.head.plain else self._own())
+
+    def _shown(self, steps: Iterator[Recorded]) -> Iterator[Recorded]:
+        for step in steps:
+            self._visible = self._visible or step.n >= 0 or self.head.role != "run"
+            if self._visible:
+                yield step
+
+    def _later(self, later: Head) -> Iterator[Recorded]:
+        """Claims of an undo or redo; the steps that a redo put back are described by its own intents."""
+        put_back: set[int] = set()
+        for line in self._lines(later):
+            kind = line.get("type")
+            if line.get("taskId") == self.head.task_id and kind is None:
+                for n in numbers(line):
+                    if n not in self.status:
+                        self._take(n, line)
+                        if later.role == "redo" and self.status[n] == "ok":
+                            put_back.add(n)
+            elif kind == "folders":
+                self._note_after(line)
+            elif line.get("status") == "intent" and line["n"] in put_back:
+                self._met.add(line["n"])
+                yield Recorded(line["n"], line, self._summary(line))
+
+    def _own(self) -> Iterator[Recorded]:
+        for line in self._lines(self.head):
+            kind = line.get("type")
+            if line.get("taskId") != self.head.task_id:
+                continue  # what an undo (walked for a redo) says of its task
+            if kind == "batch":
+                self.before.update(record.read_folder_times(line["folders"]))
+            elif kind == "folders":
+                self._note_after(line)
+            elif kind is None and line["status"] == "intent":
+                yield from self._intent(line)
+            elif kind is None:
+                for n in numbers(line):
+                    if n not in self.status:
+                        self._take(n, line)
+                    elif "summary" in line:
+                        self._summaries.setdefault(n, line["summary"])
+
+    def _intent(self, line: Mapping[str, Any]) -> Iterator[Recorded]:
+        n = line["n"]
+        self.total += n >= 0
+        # An undo writes no result lines: all that it began counts, unless it was rolled back.
+        status = self.status.setdefault(n, "intent" if self.head.role == "run" else "ok")
+        if status in ("ok", "failed") and n not in self._met:
+            yield Recorded(n, line, self._summary(line))
+
+    def _plain(self) -> Iterator[Recorded]:
+        for n in range(len(self.head.lines) - 1, -1, -1):
+            self.total += 1
+            line = self.head.lines[n]
+            status = self.status.setdefault(n, str(line.get("status", "")))
+            if status == "ok" and n not in self._met:
+                yield Recorded(n, plain_intent(n, line), str(line.get("summary", "")))
+
+    def _lines(self, head: Head) -> Iterator[dict[str, Any]]:
+        for place, line in self._journal.backward(head.end_place):
+            if place == head.begin_place:
+                return
+            yield line
+
+    def _take(self, n: int, line: Mapping[str, Any]) -> None:
+        self.status[n] = _GONE if line.get("takenBack") else line["status"]
+        if "summary" in line:
+            self._summaries[n] = line["summary"]
+
+    def _note_after(self, line: Mapping[str, Any]) -> None:
+        for path, mtime_ns in record.read_folder_times(line["folders"]).items():
+            self.after.setdefault(path, mtime_ns)
+
+    def _summary(self, line: Mapping[str, Any]) -> str:
+        return str(line.get("summary") or self._summaries.pop(line["n"], ""))
+
+
+def folder_times_after(journal: Journal, head: Head) -> dict[bytes, int]:
+    """The mtime_ns of folders as a task left them."""
+    found: dict[bytes, int] = {}
+    for place, line in journal.backward(head.end_place):
+        if place == head.begin_place:
+            break
+        if line.get("type") == "folders":
+            for path, mtime_ns in record.read_folder_times(line["folders"]).items():
+                found.setdefault(path, mtime_ns)
+    return found
