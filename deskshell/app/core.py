@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing as closes
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from deskshell.kernel.context import Progress
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.gc import GcReport
 from deskshell.kernel.history import Head
-from deskshell.kernel.inverse import Sight
+from deskshell.kernel.inverse import Expected
 from deskshell.kernel.report import TaskReport, UndoneTask, UndoReport
 from deskshell.kernel.undo import Wish, check_task, redo_task, undo_task
 
@@ -170,7 +169,8 @@ class App:
         `allowed` may refuse a task (by raising) before anything is undone.
         """
         wish = Wish(tuple(steps), force, self.owner, self.front)
-        if not self.desktop.folder.exists() and task is None:
+        if not self.desktop.folder.exists():  # nothing was ever done, and nothing is made for saying so
+            _choose(self.desktop.reading(), task, last, since_ms, [])
             return UndoReport()
         with self.desktop.writing("undo", secrets) as (desk, recovered):
             chosen = _choose(desk, task, last, since_ms, recovered)
@@ -213,6 +213,8 @@ class App:
 
     def redo(self, task: str | None = None, *, allowed: Callable[[Head], None] | None = None) -> UndoReport:
         """Take an undo back: of `task`, or of the newest undone task that nothing later stands on."""
+        if not self.desktop.folder.exists():
+            select.undo_to_redo(self.desktop.reading().journal, task)
         with self.desktop.writing("redo") as (desk, recovered):
             undo = select.undo_to_redo(desk.journal, task)
             if allowed is not None:
@@ -391,12 +393,8 @@ def _choose(
 
 def _check_all(desk: Desk, chosen: list[Head], wish: Wish) -> list[UndoneTask]:
     """Check tasks in order, each with what the undos before it would have changed."""
-    found, sight = [], None
-    for head in chosen:
-        with closes(desk.ground(())) as nothing:
-            sight = Sight(nothing) if sight is None else sight
-        found.append(check_task(desk, head, wish, sight))
-    return found
+    expected = Expected()
+    return [check_task(desk, head, wish, expected) for head in chosen]
 
 
 def _recovery_notes(recovered: list[TaskReport]) -> list[str]:

@@ -7,6 +7,7 @@ before it would leave it, staging nothing) and the undo itself.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from deskshell.errors import Conflict
@@ -19,19 +20,29 @@ from deskshell.kernel.ground import Ground
 _FORCE = "see the change with `--check`; `--force` keeps a copy of what is there and goes ahead"
 
 
+@dataclass(slots=True)
+class Expected:
+    """Changes that are expected to have happened: shared by the checks of several tasks in a row.
+
+    `moved` maps a path to where its object stands on disk (None: nothing will), `modes` to bits.
+    """
+
+    moved: dict[bytes, bytes | None] = field(default_factory=dict)
+    modes: dict[bytes, int] = field(default_factory=dict)
+
+    def copy(self) -> Expected:
+        """The same expectations, to be added to on their own."""
+        return Expected(dict(self.moved), dict(self.modes))
+
+
 class Sight:
-    """What stands where, were the effects planned so far carried out. Reads the disk, changes nothing."""
+    """What stands where, were what is expected carried out. Reads the disk, changes nothing."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, expected: Expected | None = None) -> None:
         self.ground = ground
-        self._moved: dict[bytes, bytes | None] = {}  # path → where its object stands on disk; None: nothing
-        self._modes: dict[bytes, int] = {}
-
-    def over(self, ground: Ground) -> Sight:
-        """The same expectations, looked at through another ground (another task's scopes)."""
-        other = Sight(ground)
-        other._moved, other._modes = self._moved, self._modes
-        return other
+        self.expected = Expected() if expected is None else expected
+        self._moved = self.expected.moved
+        self._modes = self.expected.modes
 
     def origin(self, path: bytes) -> bytes | None:
         """Where the object that will stand at `path` stands now; None when nothing will."""
@@ -114,9 +125,7 @@ class Inverter:
         Raises Conflict with the verdict when one cannot be taken back; then none is.
         """
         found: list[Effect] = []
-        ahead = Sight(self.sight.ground)
-        ahead._moved = dict(self.sight._moved)
-        ahead._modes = dict(self.sight._modes)
+        ahead = Sight(self.sight.ground, self.sight.expected.copy())
         outer, self.sight = self.sight, ahead  # each sees what the ones after it will have taken back
         try:
             for effect in reversed(tuple(effects)):
@@ -209,7 +218,7 @@ class Inverter:
         parent = path.rpartition(b"/")[0]
         if not parent:
             return True
-        found = self.look(parent + b"/.") if parent not in self.sight._moved else self.look(parent)
+        found = self.look(parent if parent in self.sight.expected.moved else parent + b"/.")
         return found is not None and found.kind == "folder"
 
     def need_empty(self, path: bytes) -> None:

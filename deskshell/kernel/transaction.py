@@ -384,6 +384,8 @@ class Transaction:
         if self._begin_place is not None:
             return []
         self._begin_place = self.desk.journal.place()
+        steps = int(self._begin_facts.get("planned", 0))
+        self.desk.journal.preallocate(min(steps * BYTES_PER_STEP, _MOST_ROOM))
         self.outcome.task_id = self.task_id
         line = {
             "type": "begin",

@@ -21,7 +21,7 @@ from deskshell.kernel.desk import Desk
 from deskshell.kernel.effects import Effect, get_path
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import Head
-from deskshell.kernel.inverse import Sight
+from deskshell.kernel.inverse import Expected, Sight
 from deskshell.kernel.item import Backward
 from deskshell.kernel.plain import plain_roots
 from deskshell.kernel.report import EntryReport, UndoneTask, ranges
@@ -51,11 +51,11 @@ def redo_task(desk: Desk, undo: Head, wish: Wish) -> UndoneTask:
     return work.carry_out("redo", {"undoes": undo.task_id}, work.close_redo)
 
 
-def check_task(desk: Desk, head: Head, wish: Wish, sight: Sight | None = None) -> UndoneTask:
-    """What `undo_task` would do now. Changes nothing; `sight` carries over what earlier checks would undo."""
+def check_task(desk: Desk, head: Head, wish: Wish, expected: Expected) -> UndoneTask:
+    """What `undo_task` would do now. Changes nothing; `expected` carries what earlier checks would undo."""
     work = _Work(desk, head, wish)
     with closes(work.open()) as ground:
-        return work.check(Sight(ground) if sight is None else sight.over(ground))
+        return work.check(Sight(ground, expected))
 
 
 class _Work:
@@ -134,11 +134,10 @@ class _Work:
             moved = self._anchors_moved()
             if moved is not None:
                 return self._refuse_all(moved)
-            work = Transaction(
-                self._desk, ground, self._begin(role, facts), go_on=True, closing=close, refused=self._refuse
-            )
-            self._by = work.task_id
             steps = int((self._head.end or {}).get("steps", 0)) or len(self._head.lines)
+            begin = self._begin(role, {**facts, "planned": steps})
+            work = Transaction(self._desk, ground, begin, go_on=True, closing=close, refused=self._refuse)
+            self._by = work.task_id
             self._desk.progress.start(f"{role}ing {self._original.task_id}", steps)
             outcome = work.run(self.items())
             self._desk.progress.finish()
