@@ -13,11 +13,11 @@ from typing import TypeAlias
 import pytest
 
 from deskshell import registry
-from deskshell.errors import Conflict, DeskshellError, ManifestError
+from deskshell.errors import Conflict, ManifestError
 from deskshell.kernel.action import Action, Example, Reversibility
 from deskshell.kernel.capability import FS_DELETE, FS_WRITE, PathTarget, Scope
 from deskshell.kernel.view import View
-from tests.contract.harness import World, context, cut_at
+from tests.contract.harness import Cut, World, context, cut_at
 from tests.support.listing import difference
 
 NewWorld: TypeAlias = Callable[[], World]
@@ -224,8 +224,6 @@ def _places() -> Iterator[tuple[int, bool]]:
 
 
 def _until_cut(verb: Callable[..., object], *args: object) -> None:
-    from tests.contract.harness import Cut
-
     try:
         verb(*args)
     except Cut:
@@ -315,4 +313,3 @@ def test_the_suite_sees_every_kind() -> None:
     kinds = {kind for case in itertools.chain(EXACT, FINAL) for kind in case.values[:1]}
 
     assert kinds == set(registry.kinds().values())
-    assert not issubclass(DeskshellError, Conflict)
