@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from deskshell.cli import output
 from deskshell.cli.output import Styled
@@ -33,7 +33,8 @@ def say_table(
     rows: Sequence[Sequence[str | Styled]],
     *,
     right: frozenset[int] = frozenset(),
-    flexible: int,
+    flexible: Sequence[int],
+    droppable: Sequence[int] = (),
 ) -> None:
     """Print a table without rules: a dim head, a line a row.
 
@@ -41,34 +42,50 @@ def say_table(
         head: names of the columns.
         rows: cells, as many as `head`.
         right: columns that are aligned to the right (numbers).
-        flexible: the column that is cut in the middle when the terminal is too narrow. When even that is not
-            enough, each row is printed as `name: value` lines.
+        flexible: columns whose cells are cut in the middle when the terminal is too narrow, the widest first.
+        droppable: columns that are left out, first to last, when that is not enough. When nothing is, each row
+            is printed as `name: value` lines.
     """
+    shown = list(range(len(head)))
     texts = [[output.safe(_text(cell)) for cell in row] for row in rows]
-    widths = [max(map(names.width, column)) for column in zip(head, *texts, strict=True)]
+    full = [max(map(names.width, column)) for column in zip(head, *texts, strict=True)]
     total = width()
-    if total is not None and (over := sum(widths) + _GAP * (len(widths) - 1) - total) > 0:
-        if widths[flexible] - over < _NARROWEST:
-            _say_records(head, rows, total)
-            return
-        widths[flexible] -= over
+    widths = dict(enumerate(full))
+    for drop in (None, *droppable):
+        if drop is not None:
+            shown.remove(drop)
+        widths = {i: full[i] for i in shown}
+        if total is None or _fit(widths, [i for i in flexible if i in widths], total):
+            break
+    else:
+        _say_records(head, rows, total or 0)
+        return
     _say_row([Styled(name, "dim") for name in head], widths, right)
     for row in rows:
         _say_row(row, widths, right)
 
 
-def _say_row(row: Sequence[str | Styled], widths: Sequence[int], right: frozenset[int]) -> None:
+def _fit(widths: dict[int, int], flexible: Sequence[int], total: int) -> bool:
+    """Make the widest flexible columns narrower until a row fits into `total`; False when it never does."""
+    over = sum(widths.values()) + _GAP * (len(widths) - 1) - total
+    for _ in range(over):
+        widest = max(flexible, key=lambda i: widths[i], default=None)
+        if widest is None or widths[widest] <= _NARROWEST:
+            return False
+        widths[widest] -= 1
+    return True
+
+
+def _say_row(row: Sequence[str | Styled], widths: Mapping[int, int], right: frozenset[int]) -> None:
     parts: list[str | Styled] = []
-    for i, (cell, columns) in enumerate(zip(row, widths, strict=True)):
+    last = max(widths)
+    for i, columns in widths.items():
+        cell = row[i]
         text = names.shorten(output.safe(_text(cell)), columns)
         blanks = " " * (columns - names.width(text))
-        if isinstance(cell, Styled):
-            shown: str | Styled = Styled(text, cell.style)
-        else:
-            shown = text
-        last = i == len(widths) - 1
-        parts += [blanks, shown] if i in right else [shown, "" if last else blanks]
-        parts.append("" if last else " " * _GAP)
+        shown = Styled(text, cell.style) if isinstance(cell, Styled) else text
+        parts += [blanks, shown] if i in right else [shown, "" if i == last else blanks]
+        parts.append("" if i == last else " " * _GAP)
     output.say(*parts)
 
 

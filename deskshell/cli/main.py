@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run this process's command line and end it with an exit code of the contract."""
     sys.exit(run(sys.argv[1:]))
 

@@ -53,7 +53,7 @@ def _recover(*, json: Json = False) -> int:
         [
             "deskshell gc --dry-run",
             "deskshell gc --keep 7d",
-            "deskshell gc --task task-1793201984999   # free its space; no undo after that",
+            "deskshell gc --task task-1793201984999  # frees its space, ends its undo",
         ],
         ["0", "2", "4", "70"],
     )

@@ -5,16 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deskshell.cli import output, reports
 from deskshell.cli.output import Styled
 from deskshell.cli.tree import grow, say_tree
 from deskshell.cli.wording import count, size
+from deskshell.files import names
 
 if TYPE_CHECKING:
     from deskshell.app import Prepared
+    from deskshell.kernel.plan import Step
 
 
 def say_preview(prepared: Prepared) -> None:
@@ -32,15 +34,11 @@ def say_preview(prepared: Prepared) -> None:
     )
     output.say("")
     if entries:
-        kinds = {step.n: step.kind for step in report.steps}
-        top = grow(
-            (path, kind == "folder", size_bytes, _note(kinds.get(n, "")))
-            for path, kind, size_bytes, n in entries
-        )
-        say_tree(top, guides=output.is_terminal(sys.stdout))
+        say_tree(grow(_nodes(prepared, entries)), guides=output.is_terminal(sys.stdout))
         output.say("")
-    by_kind = Counter(step.kind for step in report.steps)
-    sums = [f"{number:,} {kind}" for kind, number in by_kind.items()]
+    sums = [f"{number:,} {kind}" for kind, number in Counter(step.kind for step in report.steps).items()]
+    if prepared.plan.folders:
+        sums.append(count(len(prepared.plan.folders), "new folder"))
     total = sum(size_bytes or 0 for _, kind, size_bytes, _ in entries if kind == "file")
     output.say(
         f"{count(len(report.steps), 'step')}: {', '.join(sums)}" + (f"; {size(total)}" if total else "")
@@ -53,8 +51,29 @@ def say_preview(prepared: Prepared) -> None:
     _say_notes(report.notes)
 
 
-def _note(kind: str) -> str:
-    return kind.rpartition(".")[2]
+def _nodes(
+    prepared: Prepared, entries: Iterable[tuple[bytes, str, int | None, int]]
+) -> Iterator[tuple[bytes, bool, int | None, str]]:
+    """What `grow` takes: folders that a step needs and nobody asked for, then what each step is about."""
+    for _, folder in prepared.plan.folders:
+        target = folder.action.target()
+        if isinstance(target, bytes):
+            yield target, True, None, "new"
+    steps = {step.n: step for step in prepared.plan.steps}
+    for path, kind, size_bytes, n in entries:
+        yield path, kind == "folder", size_bytes, _note(steps[n])
+
+
+def _note(step: Step) -> str:
+    """What a step does to the name it stands beside: `move`, `move from old-name.txt`, `write, no undo`."""
+    note = step.action.kind.rpartition(".")[2]
+    target = step.action.target()
+    for param in step.action.params:
+        if param.name == "from" and isinstance(target, bytes):
+            old, new = getattr(step.action, param.attr or param.name).split(b"/"), target.split(b"/")
+            if old[-1] != new[-1]:
+                note += f" from {names.show(old[-1])}"
+    return note if step.reversible else f"{note}, no undo"
 
 
 def _say_notes(notes: Sequence[str], most: int = 20) -> None:

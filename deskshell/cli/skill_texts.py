@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from deskshell.cli import output
+from deskshell.cli.columns import pad
 from deskshell.cli.output import Styled
 from deskshell.cli.wording import count, shell_path
+from deskshell.files import names
 
 if TYPE_CHECKING:
     from deskshell.app.skillset import SkillTest
@@ -45,11 +47,14 @@ def say_skill(skill: Skill) -> None:
     if not manifest.capabilities:
         output.say("  nothing, so it may do nothing")
     _heading("steps")
-    for n, step in enumerate(manifest.steps, 1):
+    ids = [step.id or str(n) for n, step in enumerate(manifest.steps, 1)]
+    wide = max(map(names.width, ids))
+    for name, step in zip(ids, manifest.steps, strict=True):
         final = step.irreversible or step.undo == "none"
         each = f", for each of `{_selector(step.for_each)}`" if step.for_each else ""
         output.say(
-            f"  {step.id or n}  {step.action}{each}", Styled("  cannot be undone", "yellow") if final else ""
+            f"  {pad(name, wide)}  {step.action}{each}",
+            Styled("  cannot be undone", "yellow") if final else "",
         )
     needed = [
         f" --set {name}=…"

@@ -41,7 +41,7 @@ def _list(*, json: Json = False) -> int:
         for each in found
     ]
     if rows:
-        say_table(["skill", "version", "what it does", "where"], rows, flexible=2)
+        say_table(["skill", "version", "what it does", "where"], rows, flexible=(2,), droppable=(1, 3))
     else:
         output.tell("no skills; write one with `deskshell skills new NAME`")
     return 0
@@ -58,9 +58,9 @@ def _list(*, json: Json = False) -> int:
 def _show(skill: Skill, *, json: Json = False) -> int:
     """Show what a skill takes, what it asks for, and what it does."""
     from deskshell.cli import output, skill_texts
-    from deskshell.cli.session import open_app
+    from deskshell.cli.session import open_app, working_folder
 
-    found = open_app().skill(skill)
+    found = open_app().skill(skill, working_folder())
     if json:
         output.json_object(skill_texts.skill_json(found))
     else:
@@ -89,7 +89,7 @@ def _new(
     from deskshell.cli import output
     from deskshell.cli.session import open_app
 
-    made = open_app().skill_new(name, folder)
+    made = open_app().skill_new(name, None if folder is None else folder.absolute())
     if json:
         output.json_object({"name": name, "folder": str(made)})
         return 0
@@ -114,9 +114,9 @@ def _new(
 def _check(skill: Skill, *, json: Json = False) -> int:
     """Look for mistakes: unknown names, capabilities too wide or missing, steps that cannot be undone."""
     from deskshell.cli import output, skill_texts
-    from deskshell.cli.session import open_app
+    from deskshell.cli.session import open_app, working_folder
 
-    found = open_app().skill_check(skill)
+    found = open_app().skill_check(skill, working_folder())
     if json:
         output.json_object({"skill": skill, "findings": [each.to_json() for each in found]})
     else:
@@ -157,12 +157,12 @@ def _test(
             "name the skills to test, or give `--all`", hint="see them with `deskshell skills list`"
         )
     from deskshell.cli import output, skill_texts
-    from deskshell.cli.session import open_app
+    from deskshell.cli.session import open_app, working_folder
 
     app = open_app()
     done = []
     for name in names or [each.name for each in app.skills()]:
-        result = app.skill_test(name)
+        result = app.skill_test(name, working_folder())
         done.append((name, result))
         if not json:
             skill_texts.say_test(result)

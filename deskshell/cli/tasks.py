@@ -34,7 +34,7 @@ def say_log(found: Sequence[TaskSummary]) -> None:
         [each.task_id, when(each.started_ms), _what(each), _status(each.status), f"{each.steps:,}"]
         for each in found
     ]
-    say_table(["task", "started", "skill", "status", "steps"], rows, right=frozenset([4]), flexible=2)
+    say_table(["task", "started", "skill", "status", "steps"], rows, right=frozenset([4]), flexible=(2,))
 
 
 def _what(task: TaskSummary) -> str:
@@ -63,7 +63,13 @@ def say_detail(detail: TaskDetail) -> None:
     if detail.steps:
         output.say("")
         rows = [_row(step) for step in detail.steps]
-        say_table(["n", "step", "what", "status", "undo"], rows, right=frozenset([0]), flexible=2)
+        say_table(
+            ["n", "step", "what", "status", "undo"],
+            rows,
+            right=frozenset([0]),
+            flexible=(1, 2),
+            droppable=(2, 4),
+        )
     _say_rest(detail)
 
 

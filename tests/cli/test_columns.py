@@ -16,7 +16,7 @@ def table(capsys, monkeypatch, columns: str | None) -> list[str]:
         monkeypatch.delenv("COLUMNS", raising=False)
     else:
         monkeypatch.setenv("COLUMNS", columns)
-    say_table(HEAD, ROWS, right=frozenset([2]), flexible=1)
+    say_table(HEAD, ROWS, right=frozenset([2]), flexible=(1,))
     return capsys.readouterr().out.splitlines()
 
 
@@ -45,4 +45,15 @@ def test_a_very_narrow_terminal_gets_a_line_a_cell(capsys, monkeypatch):
         "task:  task-22",
         "skill: 写真",
         "steps: 10,000",
+    ]
+
+
+def test_a_column_that_can_be_spared_goes_before_the_table_falls_apart(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "22")
+    say_table(HEAD, ROWS, right=frozenset([2]), flexible=(1,), droppable=(2,))
+
+    assert capsys.readouterr().out.splitlines() == [
+        "task     skill",
+        "task-1   a-skil…g-name",
+        "task-22  写真",
     ]
