@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import pickle
 import shutil
@@ -14,8 +15,11 @@ from typing import TypeVar
 
 import pytest
 
+from deskshell.files import syscalls
+from deskshell.files.scope import Places
 from tests.support.trees import remove_closed
 
+OpenPlaces = Callable[..., Places]
 Result = TypeVar("Result")
 _CLONE_NEWNS = 0x20000
 
@@ -65,6 +69,34 @@ def other_device(folder: Path) -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="deskshell-test-", dir="/dev/shm"))
     yield path
     remove_closed(path)
+
+
+@pytest.fixture(params=["openat2", "by component"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each test runs with openat2, and as on a system without it."""
+    if request.param == "by component":
+        monkeypatch.setattr(syscalls, "openat2", lambda *args: -errno.ENOSYS)
+    return str(request.param)
+
+
+@pytest.fixture
+def top(folder: Path, way: str) -> bytes:
+    """The folder as it is really called."""
+    return os.path.realpath(os.fsencode(folder))
+
+
+@pytest.fixture
+def places() -> Iterator[OpenPlaces]:
+    """`places(*roots, …)`: `Places` closed when the test ends."""
+    made: list[Places] = []
+
+    def make(*roots: bytes, **options: object) -> Places:
+        made.append(Places(roots, **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
 
 
 def in_own_mounts(call: Callable[[], Result]) -> Result:

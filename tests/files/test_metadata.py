@@ -22,29 +22,10 @@ from deskshell.files.metadata import (
     set_owner_at,
     set_times_at,
 )
+from tests.files.making import ONE_MORE_READER, set_xattr
 from tests.support.listing import difference, listing
 from tests.support.privileges import NORMAL_UID, as_normal_user
 from tests.support.trees import make_files
-
-
-def acl(*entries: tuple[int, int, int]) -> bytes:
-    """The attribute value of a POSIX ACL: version 2, then (tag, permissions, id) each; linux/posix_acl_xattr.h."""
-    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
-
-
-OWNER, USER, GROUP, MASK, OTHER, NOBODY_ID = 0x01, 0x02, 0x04, 0x10, 0x20, 0xFFFFFFFF
-ONE_MORE_READER = acl(
-    (OWNER, 6, NOBODY_ID), (USER, 4, 1234), (GROUP, 4, NOBODY_ID), (MASK, 4, NOBODY_ID), (OTHER, 0, NOBODY_ID)
-)
-
-
-def set_xattr(path: Path, name: bytes, value: bytes) -> None:
-    try:
-        os.setxattr(path, name, value, follow_symlinks=False)
-    except OSError as exc:
-        if exc.errno == errno.ENOTSUP:
-            pytest.skip(f"this file system keeps no {name.decode()}")
-        raise
 
 
 def test_all_metadata_of_a_file_is_carried_to_another(folder: Path, fd: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from deskshell.errors import StepFailed
 from deskshell.files.copying import object_bytes, remove_object
 from tests.files.conftest import in_own_mounts
-from tests.files.test_copying import make_anything, make_deep
+from tests.files.making import make_anything, make_deep
 from tests.support.listing import listing
 from tests.support.privileges import as_normal_user
 from tests.support.trees import make_files
