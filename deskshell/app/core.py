@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,13 +64,13 @@ class App:
         """All skills that can be named, the user's first."""
         from deskshell.skills import library
 
-        return library.all_skills(self.settings.skills_folder)
+        return library.all_skills(self.settings.skills_folder, self.kinds())
 
     def skill(self, name: str, cwd: Path | None = None) -> Skill:
         """One skill, by name or path. Raises NotFound, ManifestError."""
         from deskshell.skills import library
 
-        return library.find(name, self.settings.skills_folder, cwd=cwd)
+        return library.find(name, self.settings.skills_folder, self.kinds(), cwd=cwd)
 
     def skill_new(self, name: str, folder: Path | None = None) -> Path:
         """Write a working skeleton; returns its folder. Raises UsageError when there is one."""
@@ -105,19 +107,24 @@ class App:
     def prepare(
         self, skill: str, values: Mapping[str, str], *, cwd: Path, secrets: Mapping[str, str] | None = None
     ) -> Prepared:
-        """Plan a skill. Reads, changes nothing, creates nothing. Raises Refused in all its forms."""
+        """Plan a skill. Reads, changes nothing, creates nothing. Raises Refused in all its forms.
+
+        A plan holds no secret: `secrets` are taken when it is run, and are accepted here for symmetry.
+        """
+        del secrets
         from deskshell.skills import planner
+        from deskshell.skills.params import Where
 
         self.desktop.folder.check()
         plan = planner.plan_skill(
             self.skill(skill, cwd),
             values,
             kinds=self.kinds(),
-            cwd=cwd,
+            where=Where(cwd=os.fsencode(cwd), home=os.fsencode(Path.home())),
+            now=datetime.now().astimezone(),
+            state_folder=os.fsencode(self.settings.home),
             front=self.front,
             owner=self.owner,
-            secrets=secrets or {},
-            state_folder=self.settings.home,
         )
         return Prepared(plan)
 
