@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -92,13 +93,10 @@ def from_json(cls: type[A], data: Mapping[str, Any]) -> A:
 
 def clean(path: bytes) -> bool:
     """True for an absolute path without empty, `.` or `..` components and without a slash at its end."""
-    parts = path.split(b"/")
-    return (
-        len(parts) > 1
-        and not parts[0]
-        and b"\0" not in path
-        and not any(part in (b"", b".", b"..") for part in parts[1:])
-    )
+    return _CLEAN.fullmatch(path) is not None
+
+
+_CLEAN = re.compile(rb"(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+")
 
 
 def parent(path: bytes) -> bytes:
