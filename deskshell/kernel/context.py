@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from deskshell.errors import Conflict, StepFailed
 from deskshell.files import metadata, names, tree
 from deskshell.files.identity import Identity, Stat, identity, same_content
-from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap, take_back
+from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.secrets import SecretText
+from deskshell.kernel.sequence import make_movable, take_back
 
 
 class Progress(Protocol):
@@ -190,7 +191,9 @@ class Context:
         self.free(dst)
         if self.ground.renameable(src, dst):
             self._looks[src], self._looks[dst] = None, found
-            return (Move(src, dst, identity(found)),)
+            loosen = make_movable(src, found, dst)
+            tighten = tuple(Mode(dst, each.id, each.after, each.before) for each in loosen)
+            return (*loosen, Move(src, dst, identity(found)), *tighten)
         self._refuse_parting(src, found)
         effects = self.create_copy(src, dst)
         self._refuse_parting(src, found, _staged_at(effects))
@@ -203,7 +206,8 @@ class Context:
         found = self.source(path)
         self._looks[path] = None
         if self.can_hold(path):
-            return (Move(path, self.slot(), identity(found)),)
+            slot = self.slot()
+            return (*make_movable(path, found, slot), Move(path, slot, identity(found)))
         self._refuse_parting(path, found)
         copy = self.kept()
         made = self.ground.copy(path, copy)

@@ -16,7 +16,7 @@ A path starting with `held:` or `kept:` lies in the state folder; see `ground.Gr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from deskshell.errors import Conflict
@@ -316,7 +316,15 @@ class Mode(NamedTuple):
         if here is None or not same_object(here, self.id) or here.mode != self.before:
             _differs(self.path, here, self.id)
         ground.set_mode(self.path, self.after, self.id)
-        return ground.look(self.path)
+        after = ground.look(self.path)
+        if after is not None and after.mode != self.after:  # such as setgid for a group that is not ours
+            ground.set_mode(self.path, self.before, self.id)
+            raise Conflict(
+                f"the system gives `{names.show(self.path)}` mode {after.mode:04o}, not {self.after:04o}",
+                path=self.path,
+                verdict="failed",
+            )
+        return after
 
     def happened(self, ground: Ground) -> bool:
         here = ground.look(self.path)
@@ -384,44 +392,6 @@ def from_json(data: Mapping[str, Any]) -> Effect:
             get_path(data, "path"), ids.from_json(data["id"]), int(data["before"], 8), int(data["after"], 8)
         )
     raise ValueError(f"unknown effect `{op}`")
-
-
-def take_back(effects: Sequence[Effect], ground: Ground) -> bool:
-    """Take back the effects of one step, last first; True if anything of them was on disk.
-
-    Goes on past one that cannot be taken back, and raises its error at the end. A name that an
-    effect before it has got back already is no conflict: then this runs for the second time (I9).
-    """
-    anything, first = False, None
-    for count, effect in reversed(tuple(enumerate(effects))):
-        if _is_nowhere(effect, ground) and any(
-            _has_back(before, effect, ground) for before in effects[:count]
-        ):
-            continue
-        try:
-            anything |= effect.take_back(ground)
-        except (Conflict, OSError) as exc:
-            first = first or exc
-    if first is not None:
-        raise first
-    return anything
-
-
-def _is_nowhere(effect: Effect, ground: Ground) -> bool:
-    """True when `effect` made an object that is gone again."""
-    if not isinstance(effect, Move) or not effect.made:
-        return False
-    return ground.look(effect.src) is None and not _is(ground.look(effect.dst), effect.id)
-
-
-def _has_back(before: Effect, effect: Effect, ground: Ground) -> bool:
-    """True when `before` made the name for `effect` free, and what stood there stands there again."""
-    path = effect.paths()[-1]
-    if isinstance(before, Move):
-        return before.src == path and _is(ground.look(path), before.id)
-    if isinstance(before, Drop) and before.path == path:
-        return _is(ground.look(path), before.id) or ground.is_copy(path, before.copy, before.sha256)
-    return False
 
 
 def put_path(data: dict[str, Any], key: str, path: bytes) -> None:

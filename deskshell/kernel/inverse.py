@@ -16,6 +16,7 @@ from deskshell.files.identity import Identity, Stat, identity, same_content, sam
 from deskshell.kernel.context import Context
 from deskshell.kernel.effects import Drop, Effect, Move, Swap
 from deskshell.kernel.ground import Ground
+from deskshell.kernel.sequence import make_movable
 
 _FORCE = "see the change with `--check`; `--force` keeps a copy of what is there and goes ahead"
 
@@ -234,7 +235,8 @@ class Inverter:
         slot = self._slot("held")
         empty = empty and not self.force
         if ground.can_hold(path):
-            return [Move(path, slot, identity(here), False, self.still(sha256), empty)]
+            moved = Move(path, slot, identity(here), False, self.still(sha256), empty)
+            return [*make_movable(path, here, slot), moved]
         if self._ctx is None:
             return [Drop(path, identity(here), path, slot, "")]
         copy = self._slot("kept")

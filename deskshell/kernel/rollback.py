@@ -18,10 +18,10 @@ from deskshell.kernel import record
 from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.effects import Effect
-from deskshell.kernel.effects import take_back as take_effects_back
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import numbers
 from deskshell.kernel.report import Left, ranges, text
+from deskshell.kernel.sequence import take_back as take_effects_back
 from deskshell.store.segments import Place
 
 _EDIT_NS = 1_000_000_000  # an edit sets mtime and ctime together, a rename ctime alone

@@ -1,0 +1,81 @@
+"""The effects of one step together: taken back in order, and what a rename needs around it.
+
+Each effect knows the disk before and after itself only. A step may free a name and take it again, or
+change what it has just moved; what that means for a second undo is known here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from deskshell.errors import Conflict
+from deskshell.files.identity import Identity, Stat, identity, same_object
+from deskshell.kernel.effects import Drop, Effect, Mode, Move
+from deskshell.kernel.ground import Ground
+
+
+def take_back(effects: Sequence[Effect], ground: Ground) -> bool:
+    """Take back the effects of one step, last first; True if anything of them was on disk.
+
+    Goes on past one that cannot be taken back, and raises its error at the end. A name that an
+    effect before it has got back already is no conflict: then this runs for the second time (I9).
+    """
+    anything, first = False, None
+    for count, effect in reversed(tuple(enumerate(effects))):
+        before = effects[:count]
+        if _is_nowhere(effect, ground) and any(_has_back(each, effect, ground) for each in before):
+            continue
+        if any(_never_came(each, effect, ground) for each in before):
+            continue
+        try:
+            anything |= effect.take_back(ground)
+        except (Conflict, OSError) as exc:
+            first = first or exc
+    if first is not None:
+        raise first
+    return anything
+
+
+def make_movable(path: bytes, found: Stat, dst: bytes) -> tuple[Mode, ...]:
+    """What the folder `found` needs before it is renamed to `dst`, in another folder, by its owner.
+
+    The system rewrites `..` inside it then, and refuses that in a folder one may not write (EACCES).
+    """
+    stays = path.rpartition(b"/")[0] == dst.rpartition(b"/")[0]
+    me = os.geteuid()
+    if found.kind != "folder" or stays or me == 0 or found.uid != me or found.mode & 0o200:
+        return ()
+    return (Mode(path, identity(found), found.mode, found.mode | 0o200),)
+
+
+def _never_came(before: Effect, effect: Effect, ground: Ground) -> bool:
+    """True when `effect` is on an object that `before` was to bring there, and did not (or took back)."""
+    return (
+        isinstance(effect, Mode)
+        and isinstance(before, Move)
+        and before.dst == effect.path
+        and not before.happened(ground)
+    )
+
+
+def _is_nowhere(effect: Effect, ground: Ground) -> bool:
+    """True when `effect` made an object that is gone again."""
+    if not isinstance(effect, Move) or not effect.made:
+        return False
+    return ground.look(effect.src) is None and not _is_at(ground, effect.dst, effect.id)
+
+
+def _has_back(before: Effect, effect: Effect, ground: Ground) -> bool:
+    """True when `before` made the name for `effect` free, and what stood there stands there again."""
+    path = effect.paths()[-1]
+    if isinstance(before, Move):
+        return before.src == path and _is_at(ground, path, before.id)
+    if isinstance(before, Drop) and before.path == path:
+        return _is_at(ground, path, before.id) or ground.is_copy(path, before.copy, before.sha256)
+    return False
+
+
+def _is_at(ground: Ground, path: bytes, wanted: Identity) -> bool:
+    found = ground.look(path)
+    return found is not None and same_object(found, wanted)
