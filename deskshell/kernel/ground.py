@@ -20,8 +20,8 @@ from deskshell.files import copying, metadata, moving, names, reading, tree
 from deskshell.files.identity import Identity, Stat, fs_id, same_object, stat_at, stat_fd, untouched
 from deskshell.files.scope import Places
 from deskshell.kernel.effects import put_path
+from deskshell.kernel.unsynced import Unsynced
 
-MANY_FOLDERS = 32  # above it one syncfs costs less than an fsync a folder (`kernel.md`, section 3)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 
@@ -48,8 +48,7 @@ class Ground:
         self._tick = tick
         self._store_fds: dict[bytes, int] = {}
         self._renameable: dict[tuple[bytes, bytes], bool] = {}
-        self._dirty: dict[bytes, None] = {}
-        self._staged: dict[bytes, None] = {}
+        self._unsynced = Unsynced(self.at, self.folder_fd)
 
     # names
 
@@ -138,16 +137,14 @@ class Ground:
                     f"`{names.show(src)}` cannot be renamed to `{names.show(dst)}`: another file system"
                 ) from exc
             raise
-        self._dirty[dst.rpartition(b"/")[0]] = None  # the destination is synced before the source
-        self._dirty[src.rpartition(b"/")[0]] = None
+        self._unsynced.names(dst, src)
         self._forget(src)
 
     def exchange(self, one: bytes, two: bytes) -> None:
         """Let two objects change places; by three renames where the file system has no exchange."""
         one_fd, one_name = self._ready(one)
         two_fd, two_name = self._ready(two)
-        self._dirty[two.rpartition(b"/")[0]] = None
-        self._dirty[one.rpartition(b"/")[0]] = None
+        self._unsynced.names(two, one)
         if moving.can_exchange(two_fd):
             moving.exchange(one_fd, one_name, two_fd, two_name)
         else:
@@ -192,14 +189,14 @@ class Ground:
                 f"`{names.show(path)}` is the only name of this object", path=path, verdict="failed"
             )
         os.unlink(name, dir_fd=fd)
-        self._dirty[path.rpartition(b"/")[0]] = None
+        self._unsynced.names(path)
 
     def remove(self, path: bytes) -> None:
         """Remove an object of our own making: a temporary, a verified leftover, a kept copy."""
         fd, name = self._ready(path)
         copying.remove_object(fd, name)
         self._forget(path)
-        self._dirty[path.rpartition(b"/")[0]] = None
+        self._unsynced.names(path)
 
     def set_mode(self, path: bytes, mode: int, wanted: Identity) -> None:
         """Set permission bits of the very object `wanted`; its metadata is synced with the batch."""
@@ -214,7 +211,7 @@ class Ground:
                 verdict="blocked",
             )
         metadata.set_mode_at(fd, name, mode)
-        self._staged[path] = None
+        self._unsynced.object(path)
 
     # comparing
 
@@ -359,7 +356,7 @@ class Ground:
             os.utime(fd, ns=(stat_fd(fd).atime_ns, mtime_ns))
         except PermissionError:
             return False
-        self._dirty[folder] = None
+        self._unsynced.folder(folder)
         return True
 
     def may_stage_in(self, folder: bytes) -> bool:
@@ -379,7 +376,7 @@ class Ground:
         """Make a new file; it is synced with the other staged objects by `sync_staged`."""
         fd, name = self._ready(path)
         made = copying.write_file(fd, name, chunks, mode=mode, sync=False)
-        self._staged[path] = None
+        self._unsynced.object(path)
         return made
 
     def make_folder(self, path: bytes, mode: int = 0o777) -> Stat:
@@ -395,7 +392,7 @@ class Ground:
         return self._made(path, fd, name)
 
     def _made(self, path: bytes, fd: int, name: bytes) -> Stat:
-        self._dirty[path.rpartition(b"/")[0]] = None
+        self._unsynced.names(path)
         found = stat_at(fd, name)
         if found is None:
             raise Conflict(f"`{names.show(path)}` vanished right after it was made", path=path)
@@ -408,7 +405,7 @@ class Ground:
         src_fd, src_name = self.at(src)
         dst_fd, dst_name = self._ready(dst)
         made = copying.copy_object(src_fd, src_name, dst_fd, dst_name, tick=self._tick)
-        self._dirty[dst.rpartition(b"/")[0]] = None
+        self._unsynced.names(dst)
         return made
 
     def read(self, path: bytes) -> bytes | None:
@@ -448,63 +445,16 @@ class Ground:
     # syncing
 
     def sync_staged(self) -> None:
-        """Make staged content durable: an fsync each for a few, one syncfs a file system for many."""
-        self._sync_objects()
-        self.sync()
-
-    def _sync_objects(self) -> None:
-        staged, self._staged = self._staged, {}
-        if len(staged) > MANY_FOLDERS:
-            self._sync_filesystems(path.rpartition(b"/")[0] for path in staged)
-            return
-        for path in staged:
-            fd, name = self.at(path)
-            found = stat_at(fd, name)
-            if found is not None and found.kind not in (
-                "file",
-                "folder",
-            ):  # never opened: it may wait, or wake
-                moving.sync_filesystem(fd)
-                continue
-            try:
-                inner = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
-            except OSError:  # not readable by us: its file system as a whole
-                moving.sync_filesystem(fd)
-                continue
-            try:
-                moving.sync_file(inner)
-            finally:
-                os.close(inner)
+        """Make staged objects, and the names changed so far, durable (errors as `sync`)."""
+        self._unsynced.sync()
 
     def sync(self) -> None:
-        """Make renames durable. EIO, ENOSPC, EDQUOT are failures; "not supported" is syncfs."""
-        if self._staged:
-            self._sync_objects()
-        dirty, self._dirty = self._dirty, {}
-        if len(dirty) > MANY_FOLDERS:
-            self._sync_filesystems(dirty)
-            return
-        for folder in dirty:
-            fd = self.folder_fd(folder)
-            if fd is None:  # made and taken back, or moved on: its parent is dirty too
-                continue
-            if not moving.sync_folder(fd):
-                moving.sync_filesystem(fd)
-
-    def _sync_filesystems(self, folders: Iterable[bytes]) -> None:
-        done: set[int] = set()
-        for folder in folders:
-            fd = self.folder_fd(folder)
-            if fd is None:
-                continue
-            dev = os.fstat(fd).st_dev
-            if dev not in done:
-                done.add(dev)
-                moving.sync_filesystem(fd)
+        """Make all changes durable. EIO, ENOSPC, EDQUOT are failures; "not supported" is syncfs."""
+        self._unsynced.sync()
 
     def touched(self) -> tuple[bytes, ...]:
         """Folders changed since the last sync."""
-        return tuple(self._dirty)
+        return self._unsynced.folders
 
     def close(self) -> None:
         """Close everything that was opened."""
