@@ -61,6 +61,9 @@ class View:
         self._disk: dict[bytes, bool] = {}
         self._seen: dict[bytes, Identity | None] = {}
         self._removed_by: dict[bytes, str] = {}
+        self._traces: dict[
+            bytes, tuple[bytes | None, str | None]
+        ] = {}  # `_trace` of folders, till one changes
 
     # looking
 
@@ -90,6 +93,12 @@ class View:
 
     def _trace(self, folder: bytes) -> tuple[bytes | None, str | None]:
         """`origin_of`, and the step that will have copied the entries from there, if one will."""
+        known = self._traces.get(folder)
+        if known is None:
+            known = self._traces[folder] = self._trace_up(folder)
+        return known
+
+    def _trace_up(self, folder: bytes) -> tuple[bytes | None, str | None]:
         if not folder:
             return b"", None
         parent, _, name = folder.rpartition(b"/")
@@ -211,7 +220,7 @@ class View:
             self.need_free(dst, step)
         self.refuse_inside(src, dst, node, step)
         self.need_parent(dst, step)
-        self._put(src, None)
+        self._put(src, None, node)
         self._removed_by[src] = step
         self._put(dst, node._replace(by=step))
         if node.kind == "folder":
@@ -222,7 +231,7 @@ class View:
         node = self.look(path)
         if node is None:
             self._missing(path, step)
-        self._put(path, None)
+        self._put(path, None, node)
         self._removed_by[path] = step
         if node.kind == "folder":
             self._drop_below(path)
@@ -307,10 +316,13 @@ class View:
                 hint="choose a target outside the folder",
             )
 
-    def _put(self, path: bytes, node: Node | None) -> None:
+    def _put(self, path: bytes, node: Node | None, was: Node | None = None) -> None:
+        """`was` is what stood there, where that is known."""
         parent, _, name = path.rpartition(b"/")
         self._over.setdefault(parent, {})[name] = node
-        if node is None:
+        kinds = [each.kind for each in (node, was) if each is not None]
+        if "folder" in kinds or not kinds:
+            self._traces.clear()
             self._disk.clear()
 
     def _rekey(self, src: bytes, dst: bytes) -> None:
