@@ -11,7 +11,6 @@ from deskshell.files import names
 from deskshell.files.identity import stat_path
 from deskshell.kernel.action import Action
 from deskshell.kernel.assertion import Contains
-from deskshell.kernel.capability import PathTarget
 from deskshell.kernel.plan import Step
 from deskshell.kernel.secrets import SecretText
 from deskshell.kernel.view import TargetTaken, View
@@ -162,11 +161,8 @@ class Builder:
 
     def _refuse_own(self, action: Action, action_id: str) -> None:
         """Nothing at, above or below deskshell's own folder is touched (F39)."""
-        for need in action.needs():
-            if not isinstance(need.target, PathTarget):
-                continue
-            path = need.target.path
-            if self._state.holds(path) or self._state.is_below(path):
+        for path in action.touches():
+            if self._state.is_near(path):
                 raise ScopeError(
                     f"step `{action_id}`: deskshell's own folder is at, above or below `{names.show(path)}`",
                     hint="leave it out, or put the state folder elsewhere (DESKSHELL_HOME)",

@@ -96,10 +96,26 @@ def matcher(component: bytes) -> Matcher:
 
 def any_name(patterns: Iterable[bytes]) -> Matcher | None:
     """A test whether a name matches one of `patterns`; None when there are none."""
-    tests = [matcher(each) for each in patterns]
-    if not tests:
+    endings: list[bytes] = []
+    starts: list[bytes] = []
+    others: list[Matcher] = []
+    for each in patterns:
+        if each.startswith(b"*") and not _MAGIC.search(each[1:]):
+            endings.append(each[1:])
+        elif each.endswith(b"*") and not _MAGIC.search(each[:-1]):
+            starts.append(each[:-1])
+        else:
+            others.append(matcher(each))
+    if not endings and not starts and not others:
         return None
-    return lambda name: any(test(name) for test in tests)
+    with_ending, with_start = tuple(endings), tuple(starts)  # one call each, whatever their number
+
+    def matches(name: bytes) -> bool:
+        if name.endswith(with_ending) or name.startswith(with_start):
+            return True
+        return bool(others) and any(test(name) for test in others)
+
+    return matches
 
 
 def any_path(patterns: Iterable[bytes]) -> Matcher | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -145,8 +147,8 @@ def _plan(
         CompiledStep(spec, spec.id or f"step {n}", kinds, scope, targets)
         for n, spec in enumerate(manifest.steps, 1)
     ]
-    planner = _Planner(steps, scope, world, builder)
-    planner.run()
+    with _no_cycle_search():
+        _Planner(steps, scope, world, builder).run()
     plan = Plan(
         replace(origin, params=params.to_json(values)),
         tuple(builder.steps),
@@ -157,6 +159,18 @@ def _plan(
     )
     plan.check(granted)
     return plan
+
+
+@contextmanager
+def _no_cycle_search() -> Iterator[None]:
+    """A plan is hundreds of thousands of small objects without a cycle; looking for one takes a quarter of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class _Planner:

@@ -72,7 +72,7 @@ class CompiledStep:
         self.conflict = spec.on_conflict or self.kind.on_conflict[0]
         self._targets = targets
         self._args: Mapping[str, Any] = {}
-        self._id = template.compile_plain(template.parse(spec.id or _default_id(spec)), values, "an id")
+        self._id = template.compile_id(template.parse(spec.id or _default_id(spec)), values)
         self._render = _Args(self.kind, spec.args, values, targets, name)
         own = values.with_keys({param.name: self._own(param.name) for param in self.kind.params})
         self._asserts = [conditions.compile_assert(each, own, targets, name) for each in spec.asserts]
@@ -87,7 +87,7 @@ class CompiledStep:
 
     def render(self, subject: Subject) -> Rendered:
         """The id and the values for one item."""
-        return Rendered(names.show(template.encode(self._id(subject))), self._render(subject), subject)
+        return Rendered(self._id(subject), self._render(subject), subject)
 
     def asserts(self, rendered: Rendered) -> tuple[Assertion, ...]:
         """The post-conditions, in which the step's own keys can be named."""

@@ -199,6 +199,28 @@ def compile_plain(template: Template, scope: Names, what: str) -> Callable[[Subj
     return render
 
 
+def compile_id(template: Template, scope: Names) -> Callable[[Subject], str]:
+    """For the id of a step: one printable line, whatever is in a name (F30). Raises UsageError for a secret."""
+    parts = _compile_parts(template, scope)
+    for part in parts:
+        if isinstance(part, Secret):
+            raise secret_in("an id", part)
+
+    def render(item: Subject) -> str:
+        text = "".join([_raw(part(item) if callable(part) else part) for part in parts])
+        return text if text.isprintable() and "\\" not in text else names.show(encode(text))
+
+    return render
+
+
+def _raw(value: str | bytes | Secret) -> str:
+    if isinstance(value, bytes):
+        return decode(value)
+    if isinstance(value, Secret):
+        raise secret_in("an id", value)
+    return value
+
+
 def readable(value: str | bytes | Secret, what: str = "text") -> str:
     """A value as text that is always valid Unicode."""
     if isinstance(value, Secret):
@@ -208,7 +230,11 @@ def readable(value: str | bytes | Secret, what: str = "text") -> str:
             return value.decode("utf-8")
         except UnicodeDecodeError:
             return names.show(value)
-    return names.show(encode(value)) if any("\ud800" <= char <= "\udfff" for char in value) else value
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return names.show(encode(value))
+    return value
 
 
 def encode(text: str) -> bytes:
@@ -244,44 +270,59 @@ def compile_path(
         else:
             components[-1].append((True, part))
 
-    def render_component(component: _Component, item: Subject | None) -> bytes:
-        done: list[bytes] = []
-        filled = False
-        for is_value, part in component:
-            value = part(item) if callable(part) else part  # type: ignore[arg-type]
-            if isinstance(value, str):
-                filled = True
-                value = encode(value)
-                if b"/" in value:
-                    raise _adds_parts(template, f"the value `{names.show(value)}` would add path parts", item)
-            elif isinstance(value, Secret):
-                raise secret_in(what, value)
-            done.append(quote(value) if quote and is_value else value)
-        whole = b"".join(done)
-        if filled and whole in (b"", b".", b".."):
-            raise _adds_parts(template, f"a part of the path would be `{names.show(whole)}`", item)
+    def fill(value: str | bytes | Secret, is_value: bool, item: Subject | None) -> bytes:
+        if isinstance(value, Secret):
+            raise secret_in(what, value)
+        if isinstance(value, str):
+            value = encode(value)
+            if b"/" in value:
+                raise refuse(f"the value `{names.show(value)}` would add path parts", item)
+        return quote(value) if quote is not None and is_value else value
+
+    def finish(whole: bytes, filled: bool, item: Subject | None) -> bytes:
+        if filled and whole in _NO_NAMES:
+            raise refuse(f"a part of the path would be `{names.show(whole)}`", item)
         if b"\0" in whole:
-            raise _adds_parts(template, "a value holds a NUL byte", item)
+            raise refuse("a value holds a NUL byte", item)
         return whole
 
-    def _adds_parts(template: Template, why: str, item: Subject | None) -> PlanConflict:
+    def refuse(why: str, item: Subject | None) -> PlanConflict:
         where = "" if item is None else f" ({scope.describe(item)})"
         return PlanConflict(
             f"`{template.source}`: {why}{where}",
             hint="only path parameters, {file.path} and {file.folder} may bring folders with them",
         )
 
-    # What is the same for every item is rendered here, once.
-    prepared = [
-        each if any(callable(part) for _, part in each) else render_component(each, None)
-        for each in components
-    ]
+    def render_component(component: _Component, item: Subject | None) -> bytes:
+        filled = False
+        done = []
+        for is_value, part in component:
+            value = part(item) if callable(part) else part  # type: ignore[arg-type]
+            filled = filled or type(value) is str
+            done.append(fill(value, is_value, item))
+        return finish(b"".join(done), filled, item)
 
-    def render(item: Subject) -> bytes:
-        parts = [each if isinstance(each, bytes) else render_component(each, item) for each in prepared]
-        return b"/".join(parts)
+    def compile_component(component: _Component) -> bytes | Callable[[Subject], bytes]:
+        component = [each for each in component if each != (False, b"")] or component[:1]
+        if not any(callable(part) for _, part in component):
+            return render_component(component, None)  # the same for every item: rendered once
+        read = component[0][1]
+        if len(component) > 1 or not callable(read):
+            return lambda item: render_component(component, item)
 
-    return render
+        def render_one(item: Subject) -> bytes:  # most components are one value, and there are many items
+            value = read(item)
+            return finish(fill(value, True, item), type(value) is str, item)
+
+        return render_one
+
+    parts = [compile_component(each) for each in components]
+    if len(parts) == 1 and callable(parts[0]):
+        return parts[0]
+    return lambda item: b"/".join([each if type(each) is bytes else each(item) for each in parts])  # type: ignore[operator]
+
+
+_NO_NAMES = frozenset((b"", b".", b".."))
 
 
 def secret_in(what: str, secret: Secret) -> UsageError:

@@ -48,6 +48,7 @@ class StateFolder:
 
     def __init__(self, path: bytes) -> None:
         self.path = path
+        self._below = path + b"/"
         try:
             found = os.stat(path)
             self._id: tuple[int, int] | None = (found.st_dev, found.st_ino)
@@ -71,9 +72,9 @@ class StateFolder:
         """True when it lies somewhere below the folder `path`."""
         return self.path != path and is_within(self.path, path)
 
-    def holds(self, path: bytes) -> bool:
-        """True for the folder and everything in it."""
-        return is_within(path, self.path)
+    def is_near(self, path: bytes) -> bool:
+        """True for the folder, everything in it, and the folders above it."""
+        return path == self.path or path.startswith(self._below) or self.path.startswith(path + b"/")
 
 
 @dataclass(frozen=True, slots=True)
