@@ -318,10 +318,10 @@ class App:
         journal: bool = False,
     ) -> GcReport:
         """Let undo data expire, by age and size or of one task; `journal` drops whole expired segments."""
-        keep = self.settings.keep_s if keep_s is None else keep_s
-        most = self._max_bytes() if max_bytes is None else max_bytes
         if not self.desktop.folder.exists():
             return GcReport(dry_run)
+        keep = self.settings.keep_s if keep_s is None else keep_s
+        most = self._max_bytes() if max_bytes is None else max_bytes
         if dry_run:
             chosen, kept = gc.plan_gc(self.desktop.reading(), keep_s=keep, max_bytes=most, task_id=task)
             return _gc_report(chosen, kept, dry_run=True)
