@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from deskshell.errors import DeskshellError, PlanConflict
 from deskshell.files import names, paths
+from deskshell.kernel import roots
 from deskshell.kernel.capability import Checker
 from deskshell.kernel.plan import Origin, Plan
+from deskshell.kernel.roots import Roots
 from deskshell.kernel.view import View
 from deskshell.skills import declared, moves, params
 from deskshell.skills.builder import Builder, Skipped
@@ -39,6 +41,7 @@ def plan_skill(
     now: datetime,
     state_folder: bytes,
     grants: Iterable[str] | None = None,
+    within: Roots | None = None,
     front: str = "cli",
     owner: str = "",
     refs: Mapping[str, str] | None = None,
@@ -53,6 +56,7 @@ def plan_skill(
         now: the moment of planning, with its zone.
         state_folder: deskshell's own folder, absolute; it need not exist.
         grants: names of the capabilities that the user gives; None for all that are declared.
+        within: folders outside of which nothing is read or touched; None: no such limit.
         front: see `kernel.plan.Origin`, as for
         owner: who asks, and
         refs: identifiers from outside.
@@ -81,6 +85,7 @@ def plan_skill(
         now=now,
         state_folder=state_folder,
         grants=grants,
+        within=within,
     )
 
 
@@ -93,6 +98,7 @@ def plan_actions(
     now: datetime,
     state_folder: bytes,
     grants: Iterable[str] | None = None,
+    within: Roots | None = None,
     summary: str = "",
     front: str = "mcp",
     owner: str = "",
@@ -120,6 +126,7 @@ def plan_actions(
         now=now,
         state_folder=state_folder,
         grants=grants,
+        within=within,
     )
 
 
@@ -133,11 +140,12 @@ def _plan(
     now: datetime,
     state_folder: bytes,
     grants: Iterable[str] | None,
+    within: Roots | None,
 ) -> Plan:
     values = params.parse(manifest, given, where)
     scope = Values(values, now)
     every = declared.grants(manifest, scope, where)
-    granted = declared.narrow(every, grants)
+    granted = roots.narrow(declared.narrow(every, grants), within)
     view = View(int(now.timestamp() * 1_000_000_000))
     state = StateFolder(paths.resolve(state_folder))
     world = World(view, Checker(every, granted), where, now, state, Notes())
