@@ -10,19 +10,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deskshell.app import running
 from deskshell.app import log as journal_log
+from deskshell.app import running
 from deskshell.app.desktop import Desktop, owner_id
+from deskshell.app.planning import Planning
 from deskshell.app.prepared import Prepared, declared_for
 from deskshell.config import Settings
 from deskshell.errors import UsageError
-from deskshell.kernel import gc, history, select
+from deskshell.kernel import gc, history, roots, select
 from deskshell.kernel.context import Progress
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.gc import GcReport
 from deskshell.kernel.history import Head
 from deskshell.kernel.inverse import Expected
 from deskshell.kernel.report import TaskReport, UndoneTask, UndoReport
+from deskshell.kernel.roots import Roots
 from deskshell.kernel.undo import Wish, check_task, redo_task, undo_task
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from deskshell.store.verify import VerifyReport
 
 
-class App:
+class App(Planning):
     """deskshell on one state folder, for one front end.
 
     Args:
@@ -105,11 +107,18 @@ class App:
     # running
 
     def prepare(
-        self, skill: str, values: Mapping[str, str], *, cwd: Path, secrets: Mapping[str, str] | None = None
+        self,
+        skill: str,
+        values: Mapping[str, Any],
+        *,
+        cwd: Path,
+        secrets: Mapping[str, str] | None = None,
+        within: Roots | None = None,
     ) -> Prepared:
         """Plan a skill. Reads, changes nothing, creates nothing. Raises Refused in all its forms.
 
-        A plan holds no secret: `secrets` are taken when it is run, and are accepted here for symmetry.
+        Nothing outside of `within` (folders; None: everywhere) is read or planned. A plan holds no secret:
+        `secrets` are taken when it is run, and are accepted here for symmetry.
         """
         del secrets
         from deskshell.skills import planner
@@ -123,10 +132,11 @@ class App:
             where=Where(cwd=os.fsencode(cwd), home=os.fsencode(Path.home())),
             now=datetime.now().astimezone(),
             state_folder=os.fsencode(self.settings.home),
+            within=within,
             front=self.front,
             owner=self.owner,
         )
-        return Prepared(plan)
+        return Prepared(roots.restrict(plan, within))
 
     def run(
         self,
@@ -154,8 +164,12 @@ class App:
             return report
         with self.desktop.writing(f"run {plan.origin.skill}", secrets) as (desk, recovered):
             report = running.run_plan(desk, plan, granted)
-            report.notes += _recovery_notes(recovered) + self._expire(desk)
+            report.notes += self.finish(desk, recovered)
             return report
+
+    def finish(self, desk: Desk, recovered: list[TaskReport]) -> list[str]:
+        """What belongs at a task's end: undo data that is too old or too much goes; returns notes."""
+        return _recovery_notes(recovered) + self._expire(desk)
 
     # undo and redo
 

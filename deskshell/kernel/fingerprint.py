@@ -1,0 +1,120 @@
+"""The state that a plan was made for, and what of it has changed since (I8).
+
+Compared as a whole (type, inode, birth time, size, modification and change time) is what a step reads,
+moves, replaces or removes. A folder that merely contains a target is compared as an object only, for its
+size and times change with every neighbour. What a step reads is hashed as well, and so is the listing of
+a folder that goes away: neither shows in the identity of one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deskshell.errors import DeskshellError
+from deskshell.files import names, tree
+from deskshell.files.identity import Identity, Stat, same_content, same_object, untouched
+from deskshell.kernel.capability import FS_DELETE, FS_READ, PathTarget
+from deskshell.kernel.ground import Ground
+from deskshell.kernel.plan import Plan, Step
+from deskshell.kernel.report import text
+
+
+def marks(plan: Plan, ground: Ground) -> tuple[tuple[bytes, str], ...]:
+    """What the contents that the plan depends on are now: (path, mark), each path once.
+
+    Raises Conflict, ScopeError, OSError when one cannot be read.
+    """
+    found: dict[bytes, str] = {}
+    for step in _steps(plan):
+        on_disk = dict(step.seen)
+        for need in step.action.needs():
+            if not isinstance(need.target, PathTarget):
+                continue
+            path = need.target.path
+            seen = on_disk.get(path)
+            if seen is not None and path not in found:
+                mark = _mark(ground, path, seen.kind, need.capability)
+                if mark:
+                    found[path] = mark
+    return tuple(found.items())
+
+
+def changes(plan: Plan, known: tuple[tuple[bytes, str], ...], ground: Ground) -> list[str]:
+    """Every difference between the disk and the state that `plan` was made for, a line each.
+
+    `known` is what `marks` said then. Paths are escaped; each is named once.
+    """
+    found: dict[bytes, str] = {}
+    for step in _steps(plan):
+        targets = _targets(step)
+        for path, wanted in step.seen:
+            if path not in found:
+                difference = _difference(ground, path, wanted, whole=path in targets)
+                if difference:
+                    found[path] = difference
+    for path, mark in known:
+        if path not in found:
+            difference = _content_difference(ground, path, mark)
+            if difference:
+                found[path] = difference
+    return list(found.values())
+
+
+def _steps(plan: Plan) -> Iterator[Step]:
+    yield from (folder for _, folder in plan.folders)
+    yield from plan.steps
+
+
+def _targets(step: Step) -> set[bytes]:
+    """Paths that the step itself acts on, as opposed to folders around them."""
+    return {need.target.path for need in step.action.needs() if isinstance(need.target, PathTarget)}
+
+
+def _mark(ground: Ground, path: bytes, kind: str, capability: str) -> str:
+    if kind == "file":
+        return ground.hash(path) if capability == FS_READ else ""
+    if kind == "folder" and capability in (FS_READ, FS_DELETE):
+        hashes = capability == FS_READ
+        return ("t:" if hashes else "l:") + tree.digest(ground.entries(path, hashes=hashes))
+    return ""
+
+
+def _difference(ground: Ground, path: bytes, wanted: Identity | None, *, whole: bool) -> str:
+    try:
+        here = ground.look(path)
+    except (DeskshellError, OSError) as exc:
+        return f"`{names.show(path)}` cannot be looked at: {text(exc)}"
+    if wanted is None:
+        return "" if here is None else f"`{names.show(path)}` exists now; it did not when planned"
+    if here is None:
+        return f"`{names.show(path)}` is gone"
+    if not whole:
+        return "" if same_object(here, wanted) else f"`{names.show(path)}` is another {here.kind} now"
+    return "" if untouched(here, wanted) else f"`{names.show(path)}` {_how(here, wanted)}"
+
+
+def _how(here: Stat, wanted: Identity) -> str:
+    if here.kind != wanted.kind:
+        return f"is a {here.kind} now; it was a {wanted.kind}"
+    if not same_object(here, wanted):
+        return f"is another {here.kind} now"
+    if here.kind != "folder" and here.size != wanted.size:
+        return f"changed: {wanted.size:,} → {here.size:,} bytes"
+    if not same_content(here, wanted) or here.mtime_ns != wanted.mtime_ns:
+        return "was modified"
+    return "was touched: its mode, owner, names or times changed"
+
+
+def _content_difference(ground: Ground, path: bytes, mark: str) -> str:
+    try:
+        if mark.startswith(("t:", "l:")):
+            entries = ground.entries(path, hashes=mark.startswith("t:"))
+            same = mark[2:] == tree.digest(entries)
+        else:
+            same = mark == ground.hash(path)
+    except (DeskshellError, OSError) as exc:
+        return f"`{names.show(path)}` cannot be read: {text(exc)}"
+    if same:
+        return ""
+    inside = "something inside" if mark.startswith(("t:", "l:")) else "the content of"
+    return f"{inside} `{names.show(path)}` changed"
