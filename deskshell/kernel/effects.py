@@ -50,6 +50,9 @@ class Effect(Protocol):
     def paths(self) -> tuple[bytes, ...]:
         """Paths in the user's tree that it changes."""
 
+    def temporaries(self) -> tuple[bytes, ...]:
+        """Temporary names beside them that it uses."""
+
     def to_json(self) -> dict[str, Any]:
         """The journal form."""
 
@@ -152,6 +155,9 @@ class Move(NamedTuple):
     def paths(self) -> tuple[bytes, ...]:
         return tuple(path for path in (self.src, self.dst) if path[:1] == b"/")
 
+    def temporaries(self) -> tuple[bytes, ...]:
+        return (self.src,) if self.made else ()
+
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"op": "move"}
         put_path(data, "from", self.src)
@@ -228,6 +234,9 @@ class Swap(NamedTuple):
     def paths(self) -> tuple[bytes, ...]:
         return (self.path,)
 
+    def temporaries(self) -> tuple[bytes, ...]:
+        return ()
+
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"op": "swap"}
         put_path(data, "slot", self.slot)
@@ -293,6 +302,9 @@ class Drop(NamedTuple):
     def paths(self) -> tuple[bytes, ...]:
         return (self.path,)
 
+    def temporaries(self) -> tuple[bytes, ...]:
+        return (self.aside,)
+
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"op": "drop"}
         put_path(data, "path", self.path)
@@ -349,6 +361,9 @@ class Mode(NamedTuple):
 
     def paths(self) -> tuple[bytes, ...]:
         return (self.path,)
+
+    def temporaries(self) -> tuple[bytes, ...]:
+        return ()
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"op": "mode"}

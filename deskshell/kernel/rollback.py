@@ -13,11 +13,12 @@ from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError
 from deskshell.files import names
-from deskshell.files.identity import stat_at
+from deskshell.files.identity import Stat, stat_at
+from deskshell.files.scope import is_within
 from deskshell.kernel import record
 from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk
-from deskshell.kernel.effects import Effect
+from deskshell.kernel.effects import Effect, Move
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import numbers
 from deskshell.kernel.report import Left, ranges, text
@@ -53,26 +54,61 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
     """
     found = TakenBack()
     before: dict[bytes, int] = {}
-    staged: list[tuple[str, list[bytes]]] = []
-    ours: set[bytes] = set()
+    named: set[bytes] = set()
+    ours = _Ours()
     for line in _lines_back(desk, task_id, begin):
         kind = line.get("type")
         if kind == "batch":
             before.update(record.read_folder_times(line["folders"]))
         elif kind == "stage":
-            staged.append((line["token"], record.read_folder_list(line["folders"])))
+            # Now, while the folders still have the names of that time, and before any is to be empty.
+            folders = record.read_folder_list(line["folders"])
+            _remove_temporaries(ground, line["token"], folders, named, found)
         elif kind is None and line["taskId"] != task_id:
             found.claims.setdefault((line["taskId"], line["status"]), set()).update(numbers(line))
         elif kind is None and line["status"] == "intent":
-            ours.update(_take_back_step(desk, ground, task_id, line, found))
+            effects = record.read_effects(line)
+            _take_back_step(desk, ground, task_id, line, effects=effects, found=found)
+            ours.add(effects)
+            named.update(name for effect in effects for name in effect.temporaries())
+            if line["n"] not in found.left:
+                _follow(before, effects)
         elif kind is None and line["status"] == "ok":
             found.done.update(numbers(line))
         elif kind is None and line["status"] == "failed":
             found.failed[line["n"]] = line.get("error", "")
-    for token, folders in staged:
-        _remove_temporaries(ground, token, folders, found)
     _restore_times(ground, before, since_ms, found, ours)
     return found
+
+
+class _Ours:
+    """The objects and names of a task: an entry that is none of them is somebody else's."""
+
+    def __init__(self) -> None:
+        self._paths: set[bytes] = set()
+        self._objects: set[tuple[int, int]] = set()
+
+    def add(self, effects: tuple[Effect, ...]) -> None:
+        """Learn what `effects` are about."""
+        for effect in effects:
+            self._paths.update(effect.paths())
+            for name in ("id", "new", "old"):
+                found = getattr(effect, name, None)
+                if found is not None and found.ino:
+                    self._objects.add((found.ino, found.birth_ns))
+
+    def has(self, path: bytes, stat: Stat) -> bool:
+        """True for one of our names, or another name of one of our objects (hard links share their ctime)."""
+        return path in self._paths or (stat.ino, stat.birth_ns) in self._objects
+
+
+def _follow(before: dict[bytes, int], effects: tuple[Effect, ...]) -> None:
+    """Folders noted under the name that a step gave to them, or to one above them, are back under the old one."""
+    for effect in reversed(effects):
+        if not isinstance(effect, Move) or effect.id.kind != "folder" or effect.src[:1] != b"/":
+            continue
+        for folder in [each for each in before if is_within(each, effect.dst)]:
+            before[effect.src + folder[len(effect.dst) :]] = before.pop(folder)
 
 
 def _lines_back(desk: Desk, task_id: str, begin: Place) -> Iterator[dict[str, Any]]:
@@ -84,12 +120,17 @@ def _lines_back(desk: Desk, task_id: str, begin: Place) -> Iterator[dict[str, An
 
 
 def _take_back_step(
-    desk: Desk, ground: Ground, task_id: str, line: Mapping[str, Any], found: TakenBack
-) -> Iterator[bytes]:
+    desk: Desk,
+    ground: Ground,
+    task_id: str,
+    line: Mapping[str, Any],
+    *,
+    effects: tuple[Effect, ...],
+    found: TakenBack,
+) -> None:
     n = int(line["n"])
     if n in found.back or n in found.never or n in found.left:
         return
-    effects = record.read_effects(line)
     try:
         if "args" in line:
             anything = _take_back_outside(desk, ground, task_id, line, known=n in found.done)
@@ -104,8 +145,6 @@ def _take_back_step(
         found.back.add(n)
     else:
         found.never.add(n)
-    for effect in effects:
-        yield from effect.paths()
 
 
 def _refuse_final(ground: Ground, effects: tuple[Effect, ...]) -> bool:
@@ -147,8 +186,13 @@ def _target(line: Mapping[str, Any], effects: tuple[Effect, ...], exc: Exception
     return str((line.get("args") or {}).get("url", ""))
 
 
-def _remove_temporaries(ground: Ground, token: str, folders: list[bytes], found: TakenBack) -> None:
-    """Remove what a prepare left under this token; the name is ours by random bits recorded before it was used."""
+def _remove_temporaries(
+    ground: Ground, token: str, folders: list[bytes], named: set[bytes], found: TakenBack
+) -> None:
+    """Remove what a prepare left under this token, which was recorded before it was used.
+
+    What an intent names is left to its effect: it may be the user's own object, on its way.
+    """
     prefix = names.temp_name(token, 0).rpartition(b"-")[0]
     for folder in folders:
         try:
@@ -157,7 +201,7 @@ def _remove_temporaries(ground: Ground, token: str, folders: list[bytes], found:
                 continue
             for name in os.listdir(fd):
                 raw = os.fsencode(name)
-                if raw.startswith(prefix):
+                if raw.startswith(prefix) and folder + b"/" + raw not in named:
                     ground.remove(folder + b"/" + raw)
         except (DeskshellError, OSError) as exc:
             found.not_restored.append(f"temporaries in `{names.show(folder)}`: {text(exc)}")
@@ -168,7 +212,7 @@ def _restore_times(
     before: Mapping[bytes, int],
     since_ms: int,
     found: TakenBack,
-    ours: set[bytes],
+    ours: _Ours,
 ) -> None:
     remaining = {path.rpartition(b"/")[0] for path in _left_paths(found)}
     for folder in sorted(before, key=lambda path: path.count(b"/"), reverse=True):
@@ -192,19 +236,17 @@ def _left_paths(found: TakenBack) -> Iterator[bytes]:
             yield left.target
 
 
-def _has_strangers(ground: Ground, folder: bytes, since_ms: int, ours: set[bytes]) -> bool:
+def _has_strangers(ground: Ground, folder: bytes, since_ms: int, ours: _Ours) -> bool:
     """True when `folder` holds an entry that somebody else put there since the task began.
 
     Such an entry was born since, or was renamed since: its ctime is new and its mtime is not.
     """
-    since_ns = since_ms * 1_000_000
+    since_ns = (since_ms + 1) * 1_000_000  # the clock was cut to whole milliseconds
     fd = ground.folder_fd(folder)
     for name in () if fd is None else os.listdir(fd):
         raw = os.fsencode(name)
-        if fd is None or folder + b"/" + raw in ours:
-            continue
-        stat = stat_at(fd, raw)
-        if stat is None or stat.ctime_ns <= since_ns:
+        stat = None if fd is None else stat_at(fd, raw)
+        if stat is None or stat.ctime_ns <= since_ns or ours.has(folder + b"/" + raw, stat):
             continue
         if stat.birth_ns > since_ns or stat.mtime_ns + _EDIT_NS < stat.ctime_ns:
             return True
@@ -217,7 +259,7 @@ def result_lines(ts: int, task_id: str, found: TakenBack) -> list[str]:
         record.steps_status(ts, task_id, span, "rolled-back", None)
         for span in ranges(found.back - set(found.failed))
     ]
-    for (other, status), numbers in found.claims.items():  # taken back together with what was claimed
+    for (other, status), claimed in found.claims.items():  # taken back together with what was claimed
         was = "ok" if status == "rolled-back" else "rolled-back"
-        lines += [record.steps_status(ts, other, span, was, task_id) for span in ranges(numbers)]
+        lines += [record.steps_status(ts, other, span, was, task_id) for span in ranges(claimed)]
     return lines
