@@ -12,6 +12,7 @@ from deskshell.files import names
 
 _GAP = 2
 _NARROWEST = 8
+_READABLE = 16  # a column is cut below this only when none can be left out
 
 
 def width() -> int | None:
@@ -55,7 +56,8 @@ def say_table(
         if drop is not None:
             shown.remove(drop)
         widths = {i: full[i] for i in shown}
-        if total is None or _fit(widths, [i for i in flexible if i in widths], total):
+        least = _NARROWEST if drop == (droppable[-1] if droppable else None) else _READABLE
+        if total is None or _fit(widths, [i for i in flexible if i in widths], total, least):
             break
     else:
         _say_records(head, rows, total or 0)
@@ -65,12 +67,12 @@ def say_table(
         _say_row(row, widths, right)
 
 
-def _fit(widths: dict[int, int], flexible: Sequence[int], total: int) -> bool:
-    """Make the widest flexible columns narrower until a row fits into `total`; False when it never does."""
+def _fit(widths: dict[int, int], flexible: Sequence[int], total: int, least: int) -> bool:
+    """Make the widest flexible columns narrower until a row fits into `total`; False when one would be below `least`."""
     over = sum(widths.values()) + _GAP * (len(widths) - 1) - total
     for _ in range(over):
         widest = max(flexible, key=lambda i: widths[i], default=None)
-        if widest is None or widths[widest] <= _NARROWEST:
+        if widest is None or widths[widest] <= least:
             return False
         widths[widest] -= 1
     return True

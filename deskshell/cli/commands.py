@@ -25,12 +25,17 @@ class Command(NamedTuple):
     acts: bool = False
 
 
-_DO, _BACK, _SKILLS, _CARE = "Act and take back", "Look back", "Skills", "Upkeep"
+_DO, _PLAN, _BACK = "Act and take back", "Decide now, act later", "Look back"
+_SKILLS, _CARE, _AGENTS = "Skills", "Upkeep", "Agents"
 
 COMMANDS = {
     "run": Command("run", "show what a skill would do, or do it", _DO, acts=True),
     "undo": Command("undo", "take tasks back", _DO, acts=True),
     "redo": Command("undo", "take an undo back", _DO, acts=True),
+    "plan": Command("plans", "store what a skill would do, to be applied later", _PLAN, acts=True),
+    "plans": Command("plans", "list the stored plans", _PLAN),
+    "approve": Command("plans", "approve a stored plan, as a person at a terminal", _PLAN, acts=True),
+    "apply": Command("plans", "carry out a stored plan, once", _PLAN, acts=True),
     "log": Command("history", "what has been done, newest first", _BACK),
     "show": Command("history", "one task with its steps", _BACK),
     "skills": Command("skills", "list, show, write, check and test skills", _SKILLS),
@@ -39,8 +44,10 @@ COMMANDS = {
     "gc": Command("maintenance", "drop undo data that is old or too large", _CARE, acts=True),
     "journal": Command("journal", "check the journal, or say where it is", _CARE),
     "doctor": Command("maintenance", "is everything in order here?", _CARE),
+    "mcp": Command("serve", "serve agents over MCP, on standard input and output or HTTP", _AGENTS, acts=True),
+    "keys": Command("keys", "keys for agents that come over HTTP", _AGENTS, acts=True),
 }
-GROUPS = ("skills", "journal")
+GROUPS = ("skills", "journal", "keys")
 
 _HELP = """Do things to your files that can be undone, and know what was done.
 

@@ -36,6 +36,21 @@ def task_ids(incomplete: str) -> list[tuple[str, str]]:
     ]
 
 
+def plan_ids(incomplete: str) -> list[tuple[str, str]]:
+    """Stored plans that may still be applied."""
+    from deskshell.cli.session import open_app
+
+    try:
+        found = open_app().plans()
+    except Exception:  # idem
+        return []
+    return [
+        (each.stored.plan_id, output.safe(each.stored.plan.origin.skill))
+        for each in found
+        if each.status in ("open", "approved") and each.stored.plan_id.startswith(incomplete)
+    ]
+
+
 def capabilities(incomplete: str) -> list[str]:
     """What can be granted."""
     from deskshell.kernel.capability import KNOWN

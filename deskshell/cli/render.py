@@ -59,7 +59,8 @@ class _Rate(ProgressColumn):
 
 class _Left(_Rate):
     def render(self, task: Task) -> Text:
-        """``3 s left``."""
-        done = task.completed or 1
-        left_s = (time.monotonic() - self._since_s) * max((task.total or 0) - done, 0) / done
-        return Text(f"{wording.seconds(max(round(left_s), 1))} left")
+        """``3 s left``; nothing as long as there is nothing to reckon with."""
+        if not task.completed or not task.total:
+            return Text("")
+        left = max(task.total - task.completed, 0) / task.completed
+        return Text(f"{wording.whole_seconds((time.monotonic() - self._since_s) * left)} left")

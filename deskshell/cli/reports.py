@@ -69,6 +69,8 @@ def _not_ok(report: TaskReport) -> None:
     name = f" {report.task_id}" if report.task_id else ""
     if report.status == "unknown":
         output.say(Styled(word, style), f"{name}: {count(begun, 'step')}; what is on disk is not known")
+    elif not report.left and not report.rolled_back:
+        output.say(Styled(word, style), f"{name}: nothing was changed")
     elif len(report.left) == 1:
         output.say(Styled(word, style), f"{name}: {facts}, 1 left: {_left(report.left[0])}")
     elif report.left:

@@ -24,8 +24,11 @@ def size(size_bytes: int) -> str:
 
 def seconds(seconds_s: float) -> str:
     """``0.2 s``, ``14 s``, ``3 min 20 s``."""
-    if seconds_s < 9.95:
-        return f"{seconds_s:.1f} s"
+    return f"{seconds_s:.1f} s" if seconds_s < 9.95 else whole_seconds(seconds_s)
+
+
+def whole_seconds(seconds_s: float) -> str:
+    """The same without tenths, for what is only estimated."""
     whole = round(seconds_s)
     if whole < 60:
         return f"{whole} s"

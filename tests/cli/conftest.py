@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import os
+import platform
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.process import CHECKOUT
+from tests.support.normalise import Normaliser
+from tests.support.process import CHECKOUT, Completed, Home, run_deskshell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 GOLDEN = CHECKOUT / "tests" / "golden"
 
@@ -43,3 +47,64 @@ def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         return out + "".join(f"! {line}\n" for line in err.splitlines())
 
     return read
+
+
+class Console:
+    """A person at a terminal of 100 columns: types commands, and keeps what was printed as a transcript.
+
+    Standard error is marked with `!`, an exit code that is not 0 with `[code]`. Times, ids and places
+    are normalised, so that a transcript can be compared with a file.
+    """
+
+    def __init__(self, home: Home, folder: Path) -> None:
+        self.home = home
+        self.folder = folder
+        self.transcript = ""
+        self.last = Completed(0, "", "")
+        self._normalise = Normaliser(
+            {
+                str(folder): "<folder>",
+                str(folder.parent): "<top>",
+                str(home.user): "~",
+                str(home.state): "<state>",
+                f"on {platform.node()}": "on <host>",
+                f"uid:{os.getuid()}": "uid:<n>",
+            }
+        )
+
+    def __call__(self, *args: str, answers: str = "", code: int | None = None) -> Completed:
+        """Run `deskshell ARGS`; with `code`, it must end so."""
+        self.last = run_deskshell(*args, home=self.home, cwd=self.folder, input=answers)
+        marked = "".join(f"! {line}\n" for line in self.last.err.splitlines())
+        shown = f"$ deskshell {shlex.join(args)}\n{self.last.out}{marked}"
+        if self.last.code:
+            shown += f"[{self.last.code}]\n"
+        self.transcript += self._normalise(shown)
+        if code is not None:
+            assert self.last.code == code, self.last.err
+        return self.last
+
+    def newest(self) -> str:
+        """The id of the newest task that is no undo and no redo; leaves the transcript alone."""
+        tasks = run_deskshell("log", "--json", home=self.home, cwd=self.folder).json["tasks"]
+        return next(task["taskId"] for task in tasks if task["role"] == "run")
+
+
+@pytest.fixture
+def console(home: Home, folder: Path) -> Console:
+    """See `Console`."""
+    return Console(home, folder)
+
+
+@pytest.fixture
+def skill(folder: Path) -> Callable[[str, str], str]:
+    """`skill(name, text)`: writes a skill of that name beside the working folder and gives its path."""
+
+    def write(name: str, text: str) -> str:
+        place = folder.parent / "own" / name
+        place.mkdir(parents=True)
+        head = f'name = "{name}"\nversion = "1.0.0"\nsummary = "For a test"\n'
+        (place / "skill.toml").write_text(head + text, encoding="utf-8")
+        return str(place)
+
+    return write
