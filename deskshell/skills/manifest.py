@@ -289,3 +289,10 @@ def _refuse_surrogates(data: Any, source: str) -> None:
 
 def _one_line(exc: BaseException) -> str:
     return " ".join(str(exc).split()) or type(exc).__name__
+
+
+def schema(kinds: Kinds) -> dict[str, Any]:
+    """The JSON Schema of skill.toml, with the keys of every kind."""
+    from deskshell.skills import schema as schemas
+
+    return schemas.schema(kinds)

@@ -68,9 +68,8 @@ def _place(loc: tuple[int | str, ...]) -> tuple[str, str]:
     if isinstance(rest[0], int):
         inner = [str(part + 1 if isinstance(part, int) else part) for part in rest[1:]]
         where = f"[[{head}]] {rest[0] + 1}"
-        if len(inner) > 1:
-            where += ", " + " ".join(inner[:-1])
-        return where, inner[-1] if inner else ""
+        key = inner.pop() if inner and not isinstance(rest[-1], int) else ""
+        return ", ".join([where, " ".join(inner)] if inner else [where]), key
     return f"[{head}]", ".".join(str(part) for part in rest)
 
 

@@ -51,9 +51,7 @@ def date_taken(path: bytes) -> datetime | None:
     # It warns about every file that is no picture, on standard error when nobody listens.
     logging.getLogger("exifread").setLevel(logging.CRITICAL)
     fd, found = reading.open_file(-100, path)
-    with io.BufferedReader(io.FileIO(fd)) as file:
-        if found.size < 16:
-            return None
+    with _Bounded(fd, found.size) as file:
         try:
             tags = exifread.process_file(file, details=False, extract_thumbnail=False)
         except OSError:
@@ -64,6 +62,26 @@ def date_taken(path: bytes) -> datetime | None:
         if (value := tags.get(tag)) is not None and (parsed := parse_date(str(value))) is not None:
             return parsed
     return None
+
+
+class _Bounded(io.BufferedReader):
+    """A file that ends a parser which a damaged or hostile picture sends round in circles."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        super().__init__(io.FileIO(fd))
+        self._size = size
+        self._reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Raises ValueError after far more reads, or for far more, than a picture's head takes."""
+        self._reads += 1
+        if self._reads > _MAX_READS or (size is not None and size > self._size + _SLACK):
+            raise ValueError("not a picture that can be read")
+        return super().read(size)
+
+
+_MAX_READS = 200_000
+_SLACK = 1 << 16  # a reader may ask for a block that the end of the file cuts short
 
 
 def parse_date(text: str) -> datetime | None:

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`` (did you mean `x`?)`` for the closest of `known`, or nothing when none is close."""
-    found = difflib.get_close_matches(name.casefold(), list(known), n=1, cutoff=0.6)
+    every = list(known)
+    longer = [each for each in every if len(name) > 2 and each.startswith(name)]
+    found = longer or difflib.get_close_matches(name.casefold(), every, n=1, cutoff=0.6)
     return f" (did you mean `{found[0]}`?)" if found else ""
 
 
