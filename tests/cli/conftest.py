@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import platform
 import shlex
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from deskshell.cli import main
 from tests.support.normalise import Normaliser
 from tests.support.process import CHECKOUT, Completed, Home, run_deskshell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 GOLDEN = CHECKOUT / "tests" / "golden"
@@ -53,7 +57,8 @@ class Console:
     """A person at a terminal of 100 columns: types commands, and keeps what was printed as a transcript.
 
     Standard error is marked with `!`, an exit code that is not 0 with `[code]`. Times, ids and places
-    are normalised, so that a transcript can be compared with a file.
+    are normalised, so that a transcript can be compared with a file. Commands run in this process, which
+    saves their start; `process` runs one as its users do.
     """
 
     def __init__(self, home: Home, folder: Path) -> None:
@@ -74,25 +79,53 @@ class Console:
 
     def __call__(self, *args: str, answers: str = "", code: int | None = None) -> Completed:
         """Run `deskshell ARGS`; with `code`, it must end so."""
-        self.last = run_deskshell(*args, home=self.home, cwd=self.folder, input=answers)
-        marked = "".join(f"! {line}\n" for line in self.last.err.splitlines())
-        shown = f"$ deskshell {shlex.join(args)}\n{self.last.out}{marked}"
-        if self.last.code:
-            shown += f"[{self.last.code}]\n"
+        return self._keep(args, _run_here(args, answers), code)
+
+    def process(self, *args: str, answers: str = "", code: int | None = None) -> Completed:
+        """The same, as a process of its own."""
+        done = run_deskshell(*args, home=self.home, cwd=self.folder, input=answers)
+        return self._keep(args, done, code)
+
+    def _keep(self, args: Sequence[str], done: Completed, code: int | None) -> Completed:
+        self.last = done
+        marked = "".join(f"! {line}\n" for line in done.err.splitlines())
+        shown = f"$ deskshell {shlex.join(args)}\n{done.out}{marked}"
+        if done.code:
+            shown += f"[{done.code}]\n"
         self.transcript += self._normalise(shown)
         if code is not None:
-            assert self.last.code == code, self.last.err
-        return self.last
+            assert done.code == code, done.out + done.err
+        return done
 
     def newest(self) -> str:
         """The id of the newest task that is no undo and no redo; leaves the transcript alone."""
-        tasks = run_deskshell("log", "--json", home=self.home, cwd=self.folder).json["tasks"]
+        tasks = _run_here(["log", "--json"], "").json["tasks"]
         return next(task["taskId"] for task in tasks if task["role"] == "run")
 
 
+def _run_here(args: Sequence[str], answers: str) -> Completed:
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    before = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(answers.encode()))
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main.run(list(args))
+    finally:
+        sys.stdin = before
+    return Completed(code, _text(out), _text(err))
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    stream.seek(0)
+    return stream.read()
+
+
 @pytest.fixture
-def console(home: Home, folder: Path) -> Console:
+def console(home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Console:
     """See `Console`."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "100")
     return Console(home, folder)
 
 

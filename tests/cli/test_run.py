@@ -133,7 +133,7 @@ def test_preview_apply_undo_and_redo(console, folder, tidy, golden):
 
 
 def test_a_preview_creates_nothing_at_all(console, tidy, home):
-    console("run", tidy, "--set", "folder=.", code=0)
+    console.process("run", tidy, "--set", "folder=.", code=0)
 
     assert not home.state.exists()
     assert list(home.user.iterdir()) == []
@@ -162,7 +162,7 @@ def test_what_a_preview_says_to_type_applies_what_it_showed(console, folder, ski
 
 
 def test_a_yes_to_each_question_applies(console, folder, tidy, golden):
-    console("run", tidy, "--set", "folder=.", "--ask", answers="y\nyes\n", code=0)
+    console.process("run", tidy, "--set", "folder=.", "--ask", answers="y\nyes\n", code=0)
 
     assert (folder / "TIDIED.txt").exists()
     golden("session-ask", console.transcript)
@@ -173,7 +173,7 @@ def test_any_other_answer_leaves_no_trace(console, folder, tidy, home, answers):
     """No file, no folder, no journal: as if it had not been typed."""
     before = listing(folder)
 
-    console("run", tidy, "--set", "folder=.", "--ask", "--mode", "apply", answers=answers, code=2)
+    console.process("run", tidy, "--set", "folder=.", "--ask", "--mode", "apply", answers=answers, code=2)
 
     assert "[y/N]" in console.last.err
     assert listing(folder) == before
