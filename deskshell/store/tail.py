@@ -8,8 +8,8 @@ behind them (one large append may reach the disk out of order). The rule:
 - k <= D: that line was synced once and is bad now. This is damage; nothing may be changed.
 - k > D: it and all behind it were never synced, so nothing was ever acted on them. They are set aside.
 
-How far back this reads: from the end to the nearest line with seq <= D that fits to the line before it (the
-*anchor*), that is over the lines written since the last sync but one, and not over the whole segment. The chain is
+How far back this reads: from the end to the nearest line with seq <= D (the *anchor*) and the line before it,
+that is over the lines written since the last sync but one, and not over the whole segment. The chain is
 tested from the anchor to the end. What lies further back is tested by `verify`, and by reading it.
 """
 
@@ -53,6 +53,7 @@ def examine(fd: int, size: int, header: Header, name: str) -> Tail:
             and offset + len(line) < size  # the newline is part of the line
             and is_true(line, last.check)
             and (offset == 0 or seal.seq == last.seq + 1)
+            and seal.durable < seal.seq
         )
         if not whole or seal is None:
             break
@@ -67,22 +68,20 @@ def examine(fd: int, size: int, header: Header, name: str) -> Tail:
 def _find_anchor(fd: int, size: int, header: Header) -> tuple[int, Seal, int, int]:
     """Return the offset of the anchor line, the seal of the line before it, D, and the highest seq seen."""
     durable = spent = 0
-    candidate: tuple[int, bytes, Seal] | None = None
+    candidate: int | None = None
     for offset, line in lines_backward(fd, size):
         seal = read_seal(line)
         if seal is None or seal.durable >= seal.seq:
             candidate = None
             continue
         if candidate is not None:
-            at, text, its_seal = candidate
-            if seal.seq == its_seal.seq - 1 and is_true(text, seal.check):
-                return at, seal, durable, spent
+            return candidate, seal, durable, spent
         # A line behind zeros can end like a whole one, so a claim counts only when the line parses.
         # Lines of one sync claim the same, so few are parsed.
         if seal.durable > durable and parse(line) is not None:
             durable = seal.durable
         spent = max(spent, seal.seq)
-        candidate = (offset, line, seal) if seal.seq <= durable else None
+        candidate = offset if seal.seq <= durable else None
     previous = header.previous
     before = Seal(0, 0, START) if previous is None else Seal(previous.seq, 0, previous.check)
     return 0, before, durable, spent

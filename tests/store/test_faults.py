@@ -6,13 +6,14 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from deskshell.errors import StateFolderError
 from deskshell.store.folder import StateFolder
 from deskshell.store.journal import Journal
-from tests.store.samples import texts
+from tests.store.samples import cut_before, texts
 
 
 @contextmanager
@@ -76,6 +77,30 @@ def test_after_a_failed_sync_a_new_segment_starts_from_what_is_durable(
     assert report.ok
     assert "failed-sync" in report.torn[0]
     assert (report.verified_to_seq, report.lines) == (5, 4)
+
+
+def test_lines_lost_to_a_failed_sync_stay_lost_when_the_retiring_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the new header is durable, it is what counts, and not a second look at the old segment."""
+    found = set()
+    for number in range(12):
+        state = StateFolder(tmp_path / str(number))
+        state.create()
+        journal = Journal(state)
+        journal.open()
+        journal.append_object({"text": "lost"})
+        with failing("fdatasync", errno.EIO), pytest.raises(OSError, match="Input/output"):
+            journal.sync()
+        with cut_before(monkeypatch, number) as made:
+            journal.retire("failed-sync")
+        journal.close()
+        journal.open()
+        journal.close()
+        found.add(("link" in made, tuple(texts(journal.forward()))))
+        assert journal.verify().ok
+
+    assert found == {(False, ("lost",)), (True, ())}
 
 
 def test_another_reason_given_after_a_failed_sync_does_not_bring_lines_back(journal: Journal) -> None:
@@ -171,7 +196,7 @@ def test_a_short_write_is_no_write(journal: Journal) -> None:
         journal.append_object({"text": "refused"})
 
     journal.retire("torn")
-    journal.append_object({"text": "new"})
+    assert journal.append_object({"text": "new"}) == 6, "the seqs of half-written lines are not used again"
 
     assert texts(journal.forward()) == ["good", "new"]
     assert journal.verify().ok

@@ -168,7 +168,7 @@ def test_a_forked_child_does_not_keep_the_lock_of_a_killed_holder(lock: TaskLock
 
 
 def test_a_forked_child_that_leaves_the_block_does_not_unlock(lock: TaskLock) -> None:
-    in_child = "    import os\n    if os.fork() == 0:\n        sys.exit()\n    os.wait()\n"
+    in_child = "    import os\n    if os.fork() == 0:\n        sys.exit()\n    assert os.wait()[1] == 0\n"
     program = HOLD.replace("    print(", in_child + "    print(")
     with process(program, lock.path) as other:
         assert said(other) == "held"

@@ -240,6 +240,22 @@ def test_two_different_files_of_one_segment_are_damage(journal: Journal, state: 
     assert bytes_of(state.path) == before
 
 
+def test_a_copy_beside_the_journal_is_not_taken_for_it(journal: Journal, state: StateFolder) -> None:
+    """`cp journal.jsonl journal-backup.jsonl` is what careful people do."""
+    journal.append_object({"text": "x"})
+    copy = shutil.copy(state.journal_path, state.path / "journal-backup.jsonl")
+    before = Path(copy).read_bytes()
+    journal.append_object({"text": "y"})
+
+    assert texts(journal.forward()) == ["x", "y"]
+    journal.open()
+    journal.append_object({"text": "z"})
+    journal.retire("rotated")
+    assert texts(journal.forward()) == ["x", "y", "z"]
+    assert journal.verify().ok
+    assert Path(copy).read_bytes() == before
+
+
 OLD_LINE = {
     "ts": 1793201985000,
     "taskId": "task-1793201984999",
@@ -341,6 +357,7 @@ def test_moving_a_plain_file_away_can_be_killed_anywhere(
         journal.append_object({"text": "new"})
         journal.close()
         assert texts(journal.forward()) == ["old", "new"]
+        assert len(list(state.path.glob("journal*"))) == 2
         if len(made) < number:
             break
     else:

@@ -9,6 +9,7 @@ import pytest
 from deskshell.errors import JournalDamaged
 from deskshell.store.folder import StateFolder
 from deskshell.store.journal import Journal
+from deskshell.store.lines import seal_line
 from tests.store.samples import Readable, bytes_of, readable, sample, start_anew, texts
 
 SECTOR_BYTES = 512
@@ -163,6 +164,45 @@ def test_a_synced_line_that_is_lost_closes_the_journal(state: StateFolder, no_sy
     assert end > place.offset + 40
     assert "nothing was changed" in str(caught.value.hint)
     assert bytes_of(state.path) == {"journal.jsonl": damaged}
+
+
+def test_a_torn_line_that_claims_nonsense_is_still_only_torn(state: StateFolder, no_sync: None) -> None:
+    whole = sample(state, lines=4, sync_each=10)
+    last = whole.rindex(b'"durable":1')
+    start_anew(state, whole[:last] + b'"durable":9' + whole[last + len(b'"durable":9') :])
+    journal = Journal(state)
+
+    journal.open()
+    journal.close()
+
+    assert len(texts(journal.forward())) == 3
+
+
+def test_a_bad_line_in_front_of_one_with_a_false_seq_is_found(state: StateFolder, no_sync: None) -> None:
+    """The place to start from must fit to the line before it, or what is bad there would be believed."""
+    whole = sample(state, lines=4, sync_each=10)
+    damaged = whole.replace(b'"text":"line 3', b'"text":"lime 3').replace(b'"seq":5', b'"seq":1')
+
+    check_against(state, damaged, readable(whole, damaged))
+
+    assert len(texts(Journal(state).forward())) == 3, "line 1, line 2 and the one after the crash"
+
+
+@pytest.mark.parametrize("seq,durable", [(4, 1), (2, 1), (1, 0), (3, 3), (3, 9)])
+def test_a_line_with_a_true_check_and_a_false_number_is_not_believed(
+    state: StateFolder, no_sync: None, seq: int, durable: int
+) -> None:
+    whole = sample(state, lines=1)
+    before = whole.splitlines()[-1][-34:-2]
+    false, _ = seal_line(b'{"text":"false"', seq, durable, before)
+    start_anew(state, whole + false)
+    journal = Journal(state)
+
+    assert texts(journal.forward()) == ["line 1 "]
+    assert journal.verify().lines == 2
+    journal.open()
+    journal.close()
+    assert journal.set_aside is not None
 
 
 def test_a_record_after_a_torn_one_stands_on_its_own_line(state: StateFolder) -> None:
