@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from deskshell.config import duration_s, load, size_bytes
@@ -33,6 +34,20 @@ def test_without_anything_the_defaults_hold(home):
     assert (settings.max_bytes, settings.lock_wait_s) == (None, 2)
     assert (settings.irreversible, settings.reversible, settings.config_file) == ("ask", "none", None)
     assert not settings.home.exists()
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{}, {"XDG_STATE_HOME": "/var/s", "XDG_CONFIG_HOME": "/var/c"}, {"XDG_STATE_HOME": "relative"}],
+)
+def test_the_folders_are_those_that_platformdirs_names(home, monkeypatch, variables):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    settings = load({"HOME": str(home.user), **variables})
+
+    assert settings.home == platformdirs.user_state_path("deskshell", appauthor=False)
+    assert settings.skills_folder == platformdirs.user_config_path("deskshell", appauthor=False) / "skills"
 
 
 def test_the_config_file_of_the_platform_is_found_and_overrides_defaults(home):

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 def skill_json(skill: Skill) -> dict[str, Any]:
     """A skill as one object: its manifest, its description, and where it is."""
     manifest: dict[str, Any] = skill.manifest.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    manifest["steps"] = [_as_written(step) for step in manifest["steps"]]
     return {"folder": os.fspath(skill.folder), "manifest": manifest, "text": skill.text}
+
+
+def _as_written(step: dict[str, Any]) -> dict[str, Any]:
+    """A step as in skill.toml, where the keys of its kind stand beside those that all steps have."""
+    flat = {**step, **step.get("args", {})}
+    flat.pop("args", None)
+    if isinstance(flat.get("undo"), dict):
+        flat["undo"] = _as_written(flat["undo"])
+    return flat
 
 
 def say_skill(skill: Skill) -> None:

@@ -41,7 +41,7 @@ def _list(*, json: Json = False) -> int:
         for each in found
     ]
     if rows:
-        say_table(["skill", "version", "what it does", "where"], rows, flexible=(2,), droppable=(1, 3))
+        say_table(["skill", "version", "what it does", "where"], rows, flexible=(2, 3), droppable=(1, 3))
     else:
         output.tell("no skills; write one with `deskshell skills new NAME`")
     return 0
