@@ -78,6 +78,7 @@ class ForEach(_Model):
     name: StrictStr | None = None
     larger_than: StrictStr | None = None
     smaller_than: StrictStr | None = None
+    unless_beside: Texts = []
     older_than: StrictStr | None = None
     newer_than: StrictStr | None = None
     taken: StrictBool | None = None

@@ -49,6 +49,9 @@ def by_name(spec: ForEach, fill: Fill) -> list[Test]:
 def by_look(spec: ForEach, fill: Fill, now: datetime, view: View, notes: Notes) -> list[Test]:
     """Tests that look at the object once: size, age, emptiness; then the date taken, which is read from it."""
     tests: list[Test] = []
+    if spec.unless_beside:
+        endings = [encode(fill(each)) for each in _list(spec.unless_beside)]
+        tests.append(_alone(endings, view, notes))
     if spec.larger_than is not None:
         floor = parse_size(fill(spec.larger_than))
         tests.append(lambda found: found.kind == "file" and found.size > floor)
@@ -66,6 +69,16 @@ def by_look(spec: ForEach, fill: Fill, now: datetime, view: View, notes: Notes) 
     if spec.taken is not None:
         tests.append(_taken(spec.taken, notes))
     return tests
+
+
+def _alone(endings: list[bytes], view: View, notes: Notes) -> Test:
+    def test(found: Found) -> bool:
+        if not any(view.exists(found.path + ending) for ending in endings):
+            return True
+        notes.add("a part of it is still beside it", found.path)
+        return False
+
+    return test
 
 
 def _older(text: str, now: datetime, notes: Notes) -> Test:
