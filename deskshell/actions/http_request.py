@@ -53,8 +53,12 @@ class HttpRequest(Action):
     timeout_s: int = 30
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(self.url)
+            known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # brackets that do not close, a port that is no number
+            known = False
+        if not known:
             raise ManifestError(f"`url` of `{self.kind}` is no http or https URL")
         if _NOT_IN_URL.search(self.url) or "@" in parts.netloc or parts.fragment:
             raise ManifestError(

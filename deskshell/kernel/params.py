@@ -86,7 +86,7 @@ def from_json(cls: type[A], data: Mapping[str, Any]) -> A:
         values = {
             param.name: _get(data, param) for param in (*cls.params, *cls.planned) if param.name in data
         }
-    except (KeyError, TypeError, ValueError) as exc:
+    except (KeyError, TypeError, ValueError, AttributeError) as exc:
         raise ManifestError(f"`{cls.kind}` in the stored plan cannot be read: {exc!r}") from exc
     return _make(cls, values)
 

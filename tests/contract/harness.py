@@ -7,6 +7,7 @@ notes what is changed and read; an effect goes through JSON before it acts, as i
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -102,11 +103,16 @@ class RecordingGround(Ground):
 
 
 class World:
-    """`root` is the user's folder, `state` deskshell's; they may lie on different file systems."""
+    """`root` is the user's folder, `state` deskshell's; they may lie on different file systems.
 
-    def __init__(self, root: Path, state: Path) -> None:
+    `also` are further folders of the user's that are granted.
+    """
+
+    def __init__(self, root: Path, state: Path, *also: Path) -> None:
         self.root = root
         self.state = state
+        self.also = also
+        self._numbers = itertools.count()
         self.root.mkdir(parents=True)
         for name in ("held", "kept"):
             (state / name).mkdir(parents=True, mode=0o700)
@@ -139,7 +145,8 @@ class World:
     @contextmanager
     def recorded(self) -> Iterator[RecordingGround]:
         """A fresh ground, as each process has one."""
-        places = Places([os.fsencode(self.root)], forbidden=[os.fsencode(self.state)])
+        roots = [os.fsencode(path) for path in (self.root, *self.also)]
+        places = Places(roots, forbidden=[os.fsencode(self.state)])
         ground = RecordingGround(
             places,
             held=os.fsencode(self.state / "held"),
@@ -162,7 +169,7 @@ class World:
     def prepare(self, action: Action) -> Prior:
         """Prepare, sync what was staged, and let the result go through the journal's form."""
         with self.recorded() as ground:
-            prior = action.prepare(context(ground))
+            prior = action.prepare(context(ground, n=next(self._numbers)))
             ground.sync_staged()
         return journaled(prior)
 
@@ -180,9 +187,9 @@ class World:
         return anything
 
 
-def context(ground: Ground, secrets: Mapping[str, str] | None = None) -> Context:
-    """The context of step 3 of a task."""
-    return Context(ground, task_id="task-1", n=3, token="cafe", secrets=secrets or {}, stop=lambda: None)
+def context(ground: Ground, secrets: Mapping[str, str] | None = None, *, n: int = 99) -> Context:
+    """The context of step `n` of a task."""
+    return Context(ground, task_id="task-1", n=n, token="cafe", secrets=secrets or {}, stop=lambda: None)
 
 
 def journaled(prior: Prior) -> Prior:
