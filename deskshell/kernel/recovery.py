@@ -52,11 +52,6 @@ def _close(desk: Desk, head: Head) -> TaskReport:
     if head.of is not None:
         end["of"] = head.of
     lines = rollback.result_lines(ts, head.task_id, found)
-    lines += [
-        record.failed(ts, head.task_id, n, left.action_id, "", left.reason, taken_back=False)
-        for n, left in found.left.items()
-        if n not in found.done
-    ]
     try:
         write_surely(desk, [*lines, record.body(end)])
     except OSError as exc:

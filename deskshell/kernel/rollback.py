@@ -7,7 +7,7 @@ is taken back, what never happened is passed over (I9). So it does not matter wh
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,7 +63,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
         elif kind == "stage":
             # Now, while the folders still have the names of that time, and before any is to be empty.
             folders = record.read_folder_list(line["folders"])
-            _remove_temporaries(ground, line["token"], folders, named, found)
+            found.not_restored += remove_temporaries(ground, line["token"], folders, named)
         elif kind is None and line["taskId"] != task_id:
             found.claims.setdefault((line["taskId"], line["status"]), set()).update(numbers(line))
         elif kind is None and line["status"] == "intent":
@@ -186,25 +186,25 @@ def _target(line: Mapping[str, Any], effects: tuple[Effect, ...], exc: Exception
     return str((line.get("args") or {}).get("url", ""))
 
 
-def _remove_temporaries(
-    ground: Ground, token: str, folders: list[bytes], named: set[bytes], found: TakenBack
-) -> None:
-    """Remove what a prepare left under this token, which was recorded before it was used.
+def remove_temporaries(
+    ground: Ground, token: str, folders: Iterable[bytes], named: Collection[bytes] = ()
+) -> list[str]:
+    """Remove what a prepare left under this token, which was recorded before it was used; says what stays.
 
     What an intent names is left to its effect: it may be the user's own object, on its way.
     """
+    stays: list[str] = []
     prefix = names.temp_name(token, 0).rpartition(b"-")[0]
     for folder in folders:
         try:
             fd = ground.folder_fd(folder)
-            if fd is None:
-                continue
-            for name in os.listdir(fd):
+            for name in () if fd is None else os.listdir(fd):
                 raw = os.fsencode(name)
                 if raw.startswith(prefix) and folder + b"/" + raw not in named:
                     ground.remove(folder + b"/" + raw)
         except (DeskshellError, OSError) as exc:
-            found.not_restored.append(f"temporaries in `{names.show(folder)}`: {text(exc)}")
+            stays.append(f"temporaries in `{names.show(folder)}`: {text(exc)}")
+    return stays
 
 
 def _restore_times(
@@ -254,12 +254,21 @@ def _has_strangers(ground: Ground, folder: bytes, since_ms: int, ours: _Ours) ->
 
 
 def result_lines(ts: int, task_id: str, found: TakenBack) -> list[str]:
-    """The lines that say what a rollback came to, but for the step that failed; see `record`."""
+    """The lines that say what taking back came to, but for the step that failed; see `record`.
+
+    A step that is left has a line, so that an undo can try it again.
+    """
     lines = [
         record.steps_status(ts, task_id, span, "rolled-back", None)
         for span in ranges(found.back - set(found.failed))
     ]
+    lines += [
+        record.failed(ts, task_id, n, left.action_id, "", left.reason, taken_back=False)
+        for n, left in found.left.items()
+        if n not in found.done and n not in found.failed
+    ]
     for (other, status), claimed in found.claims.items():  # taken back together with what was claimed
         was = "ok" if status == "rolled-back" else "rolled-back"
-        lines += [record.steps_status(ts, other, span, was, task_id) for span in ranges(claimed)]
+        spans = ranges(claimed - set(found.left))
+        lines += [record.steps_status(ts, other, span, was, task_id) for span in spans]
     return lines

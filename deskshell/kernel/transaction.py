@@ -19,11 +19,13 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 from deskshell.errors import Conflict, DeskshellError, Interrupted
+from deskshell.files import names
 from deskshell.kernel import history, record, rollback
 from deskshell.kernel.action import Prior
 from deskshell.kernel.batch import split
@@ -32,6 +34,7 @@ from deskshell.kernel.desk import Desk
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.item import Item
 from deskshell.kernel.report import Left, text
+from deskshell.kernel.times import FolderTimes
 from deskshell.store.segments import Place
 
 BYTES_PER_STEP = 1024  # what a finished step's lines take at most: room asked for at `begin`
@@ -106,7 +109,7 @@ class Transaction:
         last_ms = history.last_id_ms(desk.journal)
         self.task_id = f"task-{max(desk.clock_ms(), last_ms + 1)}"
         self.started_ms = desk.clock_ms()
-        self.before: dict[bytes, int] = {}
+        self.times = FolderTimes()
         self.outcome = Outcome(None, "ok")
         self._begin_facts = begin
         self._go_on = go_on
@@ -115,6 +118,8 @@ class Transaction:
         self._begin_place: Place | None = None
         self._token = secrets.token_hex(6)
         self._results: list[str] = []
+        self._staging: dict[bytes, None] = {}  # folders in which this batch makes temporaries
+        self._staged: dict[bytes, None] = {}  # … and all batches
 
     # the way forward
 
@@ -124,16 +129,23 @@ class Transaction:
             for batch in split(items):
                 self._do_batch(batch)
             return self._commit()
-        except _Failed as failed:
-            if self._begin_place is None:
-                self.desk.forget(self.task_id)
-                raise failed.cause from None
-            return self._roll_back(failed)
+        except _Failed as exc:
+            failed = exc
+        except (
+            DeskshellError,
+            OSError,
+        ) as exc:  # outside of any step: a folder or the journal cannot be read
+            failed = _Failed(None, exc, acted=False)
+        if self._begin_place is None:
+            self.desk.forget(self.task_id)
+            raise failed.cause
+        return self._roll_back(failed)
 
     def _do_batch(self, batch: list[Item]) -> None:
         pairs = [(item, self._context(item)) for item in batch]
         pairs = [(item, ctx) for item, ctx in pairs if self._attempt(item, partial(item.check, ctx))]
-        self._announce_temporaries(pairs)
+        pairs = [(item, ctx) for item, ctx in pairs if self._attempt(item, partial(self._note_staging, item))]
+        self._announce_temporaries()
         prepared = [
             (item, ctx, prior) for item, ctx in pairs if (prior := self._prepare(item, ctx)) is not None
         ]
@@ -147,15 +159,16 @@ class Transaction:
         finally:
             self._flush_results(prepared)
 
-    def _announce_temporaries(self, pairs: list[tuple[Item, Context]]) -> None:
-        folders: dict[bytes, None] = {}
-        for item, _ in pairs:
-            for folder in item.staged_in(self.ground):
-                folders[folder] = None
+    def _note_staging(self, item: Item) -> None:
+        self._staging.update(dict.fromkeys(item.staged_in(self.ground)))
+
+    def _announce_temporaries(self) -> None:
+        folders, self._staging = self._staging, {}
         if not folders:
             return
+        self._staged.update(folders)
         # Their names are durable before they exist, so a crash leaves no file that nobody knows of.
-        self._note_times(folders)
+        times = self._note_times(folders)
         lines = self._begin_lines()
         line = {
             "type": "stage",
@@ -164,7 +177,6 @@ class Transaction:
             "token": self._token,
             "folders": record.folder_list(folders),
         }
-        times = {folder: self.before[folder] for folder in folders if folder in self.before}
         self._write([*lines, record.body(line), self._batch_line(times)], sync=True)
 
     def _prepare(self, item: Item, ctx: Context) -> Prior | None:
@@ -207,10 +219,11 @@ class Transaction:
         if line is not None:
             self._results.append(line)
         self.outcome.state[item.n] = "ok"
+        self.times.moved(prior.effects)
         self.outcome.not_restored.extend(f"not kept: {each}" for each in ctx.not_kept)
         if item.alone:  # the disk does not show it: only this line does
-            self._write([line] if line else [], sync=True)
-            self._results.clear()
+            self._write(self._results, sync=True)
+            self._results = []
         if item.n >= 0:
             self.desk.progress.advance(1)
 
@@ -231,6 +244,8 @@ class Transaction:
             if not self.outcome.already:
                 return self.outcome
             self._write(self._begin_lines(), sync=False)  # all was taken back by hand: let it be on record
+        if self._go_on:
+            self._remove_leftovers()
         closing = Closing({}, [], {}) if self._closing is None else self._closing(self)
         self._guard(None, lambda: self._set_times(closing.times))
         self._guard(None, self.ground.sync)
@@ -238,9 +253,16 @@ class Transaction:
         self._end(closing.lines, self.outcome.status, closing.facts)
         return self.outcome
 
+    def _remove_leftovers(self) -> None:
+        """What was staged for entries that were then refused; an entry that is left may need its own."""
+        if not self.outcome.left:
+            lost = rollback.remove_temporaries(self.ground, self._token, self._staged)
+            self.outcome.not_restored += lost
+
     def _set_times(self, times: Mapping[bytes, int]) -> None:
         for folder in sorted(times, key=lambda path: path.count(b"/"), reverse=True):
-            self.ground.set_folder_time(folder, times[folder])
+            if not self.ground.set_folder_time(folder, times[folder]):
+                self.outcome.not_restored.append(f"folder time of `{names.show(folder)}`: not permitted")
         if times:
             after = {folder: now for folder in times if (now := self.ground.folder_time(folder)) is not None}
             self._results.append(self._folders_line(after))
@@ -253,9 +275,15 @@ class Transaction:
         out.error = text(failed.cause)
         out.signum = failed.cause.signum if isinstance(failed.cause, Interrupted) else 0
         assert self._begin_place is not None
-        found = rollback.take_back(
-            self.desk, self.ground, self.task_id, self._begin_place, since_ms=self.started_ms
-        )
+        try:
+            found = rollback.take_back(
+                self.desk, self.ground, self.task_id, self._begin_place, since_ms=self.started_ms
+            )
+            self.ground.sync()
+        except (DeskshellError, OSError) as exc:  # the next start reads the disk, and goes on from there
+            out.status, out.error = "unknown", f"{out.error}; and taking it back failed: {text(exc)}"
+            self._close_segment()
+            return out
         culprit = failed.item
         done = {n for n, state in out.state.items() if state == "ok"} | found.back
         for n in found.back:
@@ -285,10 +313,6 @@ class Transaction:
         out.left = list(found.left.values())
         out.not_restored = found.not_restored
         out.status = "incomplete" if found.left else "rolled-back"
-        try:
-            self.ground.sync()
-        except OSError as exc:
-            out.status, out.error = "unknown", f"{out.error}; and syncing the rollback failed: {text(exc)}"
         lines += rollback.result_lines(self.desk.clock_ms(), self.task_id, found)
         self._end(lines, out.status)
         if out.status == "rolled-back":
@@ -297,9 +321,6 @@ class Transaction:
 
     def _end(self, lines: list[str], status: str, facts: Mapping[str, Any] | None = None) -> None:
         """Write the end, whatever it takes; what cannot be made durable is `unknown`, never a success."""
-        if status == "unknown":
-            self._close_segment()
-            return
         out = self.outcome
         assert self._begin_place is not None
         end: dict[str, Any] = {
@@ -374,10 +395,11 @@ class Transaction:
         """Remember the times of folders about to change for the first time; returns the new ones."""
         new: dict[bytes, int] = {}
         for folder in folders:
-            if folder and folder[:1] == b"/" and folder not in self.before:
+            if self.times.is_new(folder):
                 found = self.ground.folder_time(folder)
                 if found is not None:
-                    new[folder] = self.before[folder] = found
+                    new[folder] = found
+                    self.times.note(folder, found)
         return new
 
     def _begin_lines(self) -> list[str]:
@@ -426,17 +448,20 @@ class Transaction:
         folders = {path.rpartition(b"/")[0]: None for _, _, prior in prepared for path in _paths(prior)}
         after: dict[bytes, int] = {}
         for folder in folders:
-            if folder[:1] == b"/":
-                found = self.ground.folder_time(folder)
+            with suppress(DeskshellError, OSError):  # the failure that led here matters more
+                found = self.ground.folder_time(folder) if folder[:1] == b"/" else None
                 if found is not None:
                     after[folder] = found
-        lines = [*self._results, self._folders_line(after)]
-        self._results = []
+        self._results.append(self._folders_line(after))
         try:
-            self.desk.journal.append(lines)
-        except OSError:
+            self.desk.journal.append(self._results)
+        except (
+            OSError
+        ):  # they stand before the end then: rollback and recovery read the disk, but undo does not
             self.desk.journal.release_reserve()
-            self._close_segment()  # results need no sync: rollback and recovery read the disk
+            self._close_segment()
+        else:
+            self._results = []
 
 
 def write_surely(desk: Desk, bodies: list[str]) -> None:

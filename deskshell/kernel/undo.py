@@ -231,15 +231,10 @@ class _Work:
 
     def _times(self, after: Mapping[bytes, int], done: Transaction) -> dict[bytes, int]:
         """Folder times to give back: of folders that nobody changed since, and that nothing is left in."""
-        before = self._walk.before
-        times: dict[bytes, int] = {}
-        for folder, mtime_ns in done.before.items():
-            if folder not in before or folder in self._kept_in:
-                continue
-            if mtime_ns == after.get(folder):
-                times[folder] = before[folder]
-            else:
-                done.outcome.notes.append(f"folder time of `{names.show(folder)}` kept (changed by others)")
+        times, others = done.times.to_set(self._walk.before, after, self._kept_in | self._walk.reused)
+        done.outcome.notes += [
+            f"folder time of `{names.show(each)}` kept (changed by others)" for each in others
+        ]
         return times
 
     # reporting

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
+from deskshell.errors import Conflict
 from deskshell.files import moving
 from deskshell.files.identity import stat_at
 
@@ -56,16 +58,23 @@ class Unsynced:
             self._sync_filesystems(path.rpartition(b"/")[0] for path in objects)
         else:
             for path in objects:
-                self._sync_object(*self._at(path))
+                with suppress(FileNotFoundError, NotADirectoryError, Conflict):  # gone with its folder
+                    self._sync_object(*self._at(path))
         folders, self._folders = self._folders, {}
         if len(folders) > MANY:
             self._sync_filesystems(folders)
             return
         for folder in folders:
-            fd = self._folder_fd(folder)
+            fd = self._open(folder)
             # Without one: made and taken back, or moved on; then its parent waits for a sync too.
             if fd is not None and not moving.sync_folder(fd):
                 moving.sync_filesystem(fd)
+
+    def _open(self, folder: bytes) -> int | None:
+        try:
+            return self._folder_fd(folder)
+        except Conflict:  # somebody put something else in its place
+            return None
 
     def _sync_object(self, fd: int, name: bytes) -> None:
         found = stat_at(fd, name)
@@ -88,7 +97,7 @@ class Unsynced:
     def _sync_filesystems(self, folders: Iterable[bytes]) -> None:
         done: set[int] = set()
         for folder in folders:
-            fd = self._folder_fd(folder)
+            fd = self._open(folder)
             if fd is None:
                 continue
             dev = os.fstat(fd).st_dev

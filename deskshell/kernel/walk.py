@@ -30,7 +30,8 @@ class Walk:
 
     Implied folders of a run come after the steps that needed them, and only when one of those is there.
     While iterating it fills `status` (by step number, the latest), `total` (visible steps), `before` and
-    `after` (mtime_ns of folders: before the task's first change, after the last by it or about it).
+    `after` (mtime_ns of folders: before the task's first change, after the last by it or about it), and
+    `reused` (paths at which it changed more than one folder, so that times say nothing).
     """
 
     def __init__(self, journal: Journal, head: Head) -> None:
@@ -40,6 +41,7 @@ class Walk:
         self.total = 0
         self.before: dict[bytes, int] = {}
         self.after: dict[bytes, int] = {}
+        self.reused: set[bytes] = set()
         self._summaries: dict[int, str] = {}
         self._met: set[int] = set()
         self._visible = False
@@ -78,7 +80,9 @@ class Walk:
             if line.get("taskId") != self.head.task_id:
                 continue  # what an undo (walked for a redo) says of its task
             if kind == "batch":
-                self.before.update(record.read_folder_times(line["folders"]))
+                noted = record.read_folder_times(line["folders"])
+                self.reused |= self.before.keys() & noted.keys()
+                self.before.update(noted)
             elif kind == "folders":
                 self._note_after(line)
             elif kind is None and line["status"] == "intent":

@@ -1,0 +1,86 @@
+"""The modification times of folders that a task changes: noted before, given back afterwards.
+
+A folder is known by its path, and a task may rename folders: so what was noted moves along, and a path
+that was freed is noted anew when it is used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from deskshell.files.scope import is_within
+from deskshell.kernel.effects import Effect, Move
+
+
+class _Noted(NamedTuple):
+    folder: bytes
+    mtime_ns: int
+
+
+class _Moved(NamedTuple):
+    src: bytes | None  # None: out of holding, or made
+    dst: bytes | None  # None: into holding
+
+
+class FolderTimes:
+    """What one transaction notes of folders, in the order in which it changes them."""
+
+    def __init__(self) -> None:
+        self._known: set[bytes] = set()
+        self._events: list[_Noted | _Moved] = []
+
+    def is_new(self, folder: bytes) -> bool:
+        """True for a folder of the user's tree whose time is still to be noted."""
+        return folder[:1] == b"/" and folder not in self._known
+
+    def note(self, folder: bytes, mtime_ns: int) -> None:
+        """`folder` has this time, and is about to be changed for the first time."""
+        self._known.add(folder)
+        self._events.append(_Noted(folder, mtime_ns))
+
+    def moved(self, effects: Iterable[Effect]) -> None:
+        """Folders that `effects` renamed are elsewhere now, with all that is in them."""
+        for effect in effects:
+            if isinstance(effect, Move) and effect.id.kind == "folder":
+                ends = [path if path[:1] == b"/" else None for path in (effect.src, effect.dst)]
+                self._known = {
+                    each for each in self._known if not any(end and is_within(each, end) for end in ends)
+                }
+                self._events.append(_Moved(*ends))
+
+    def to_set(
+        self, before: Mapping[bytes, int], after: Mapping[bytes, int], kept_in: Collection[bytes]
+    ) -> tuple[dict[bytes, int], list[bytes]]:
+        """Times to give back by where the folders are now, and folders that others have changed since.
+
+        Args:
+            before: mtime_ns before the recorded task's first change, by the path of then.
+            after: mtime_ns as that task left the folder.
+            kept_in: folders in which something of that task remains: they keep their time.
+        """
+        times: dict[bytes, int] = {}
+        others: list[bytes] = []
+        for event in self._events:
+            if isinstance(event, _Moved):
+                times = _relocated(times, event)
+                continue
+            folder, mtime_ns = event
+            if folder not in before or folder in kept_in:
+                times.pop(folder, None)
+            elif times.get(folder, mtime_ns) == after.get(folder):
+                times[folder] = before[folder]
+            else:
+                others.append(folder)
+                times.pop(folder, None)
+        return times, others
+
+
+def _relocated(times: Mapping[bytes, int], event: _Moved) -> dict[bytes, int]:
+    found: dict[bytes, int] = {}
+    for folder, mtime_ns in times.items():
+        if event.src is None or not is_within(folder, event.src):
+            found[folder] = mtime_ns
+        elif event.dst is not None:
+            found[event.dst + folder[len(event.src) :]] = mtime_ns
+    return found
