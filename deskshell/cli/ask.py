@@ -19,7 +19,11 @@ def all_agreed(questions: Iterable[str]) -> None:
     """
     for question in questions:
         output.ask_line(f"{question} [y/N] ")
-        answer = _answer()
+        try:
+            answer = _answer()
+        except KeyboardInterrupt:
+            output.tell("")
+            raise
         if not output.is_terminal(sys.stdin):
             output.tell("")  # the end of line that a person would have typed
         if answer is None or answer.lower() not in _YES:

@@ -23,7 +23,7 @@ def report(exc: BaseException, *, json: bool, command: str = "deskshell") -> int
         code = 128 + exc.signum if isinstance(exc, Interrupted) else exc.exit_code
         return _tell(exc.code, exc.message, exc.hint, code, json=json)
     if isinstance(exc, KeyboardInterrupt):
-        return _tell("interrupted", "interrupted before anything happened", None, INTERRUPTED, json=json)
+        return _tell("interrupted", "interrupted", None, INTERRUPTED, json=json)
     if hasattr(exc, "format_message"):  # typer's own, whichever click it carries
         return _tell("usage", *_usage(exc, command), 2, json=json)
     where = _write_traceback(exc)

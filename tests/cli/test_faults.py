@@ -34,7 +34,7 @@ def test_a_signal_gives_128_and_its_number(home, printed):
 
 def test_an_interrupt_at_a_question_is_no_fault(home, printed):
     assert faults.report(KeyboardInterrupt(), json=False) == 130
-    assert printed() == "! error: interrupted before anything happened\n"
+    assert printed() == "! error: interrupted\n"
 
 
 def test_a_fault_keeps_its_traceback_in_the_state_folder(home, capsys):
