@@ -16,14 +16,14 @@ from deskshell.app.desktop import Desktop, owner_id
 from deskshell.app.planning import Planning
 from deskshell.app.prepared import Prepared, declared_for
 from deskshell.config import Settings
-from deskshell.errors import UsageError
+from deskshell.errors import StepFailed, UsageError
 from deskshell.kernel import gc, history, roots, select
 from deskshell.kernel.context import Progress
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.gc import GcReport
 from deskshell.kernel.history import Head
 from deskshell.kernel.inverse import Expected
-from deskshell.kernel.report import TaskReport, UndoneTask, UndoReport
+from deskshell.kernel.report import TaskReport, UndoneTask, UndoReport, text
 from deskshell.kernel.roots import Roots
 from deskshell.kernel.undo import Wish, check_task, redo_task, undo_task
 
@@ -340,16 +340,24 @@ class App(Planning):
             chosen, kept = gc.plan_gc(self.desktop.reading(), keep_s=keep, max_bytes=most, task_id=task)
             return _gc_report(chosen, kept, dry_run=True)
         with self.desktop.writing("gc") as (desk, _):
-            chosen, kept = gc.plan_gc(desk, keep_s=keep, max_bytes=most, task_id=task)
-            gc.expire(desk, chosen)
-            report = _gc_report(chosen, kept, dry_run=False)
-            if journal:
-                report.warnings += gc.drop_segments(desk)
+            try:
+                chosen, kept = gc.plan_gc(desk, keep_s=keep, max_bytes=most, task_id=task)
+                gc.expire(desk, chosen)
+                report = _gc_report(chosen, kept, dry_run=False)
+                if journal:
+                    report.warnings += gc.drop_segments(desk)
+            except OSError as exc:
+                raise StepFailed(
+                    f"undo data stays: {text(exc)}", hint="try again when the disk works"
+                ) from exc
             return report
 
     def _expire(self, desk: Desk) -> list[str]:
-        chosen, kept = gc.plan_gc(desk, keep_s=self.settings.keep_s, max_bytes=self._max_bytes())
-        gc.expire(desk, chosen)
+        try:
+            chosen, kept = gc.plan_gc(desk, keep_s=self.settings.keep_s, max_bytes=self._max_bytes())
+            gc.expire(desk, chosen)
+        except OSError as exc:  # the task itself is done and on record
+            return [f"old undo data stays: {text(exc)}"]
         return _gc_report(chosen, kept, dry_run=False).warnings
 
     def _max_bytes(self) -> int:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from deskshell.config import Settings
@@ -61,7 +61,8 @@ class Desktop:
                 with heeding_signals(desk.stop):
                     recovered = recovery.recover(desk)
                     yield desk, recovered
-                journal.rotate_if_needed()
+                with suppress(OSError):  # what was done is done and on record; the next writer rotates
+                    journal.rotate_if_needed()
             finally:
                 journal.close()
 

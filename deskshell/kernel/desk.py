@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from deskshell.errors import DeskshellError
 from deskshell.files.scope import Places
 from deskshell.kernel.action import Action
 from deskshell.kernel.context import Progress
 from deskshell.kernel.ground import Ground
+from deskshell.store.atomic import write_atomically
 from deskshell.store.folder import StateFolder
 from deskshell.store.journal import Journal
 from deskshell.store.kept import Kept
@@ -76,19 +78,15 @@ class Desk:
         )
 
     def forget(self, task_id: str) -> None:
-        """Delete what holding has of a task that left nothing: only objects of its own making."""
-        with contextlib.suppress(OSError):
+        """Delete what holding has of a task that left nothing; what cannot be deleted stays, and costs space."""
+        with contextlib.suppress(DeskshellError, OSError):
             Kept(self.folder).remove_task(task_id)
 
     def _key(self) -> bytes:
         """The key for marks of content that came from a secret; made at first use, never shown."""
         path = self.folder.path / "key"
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(fd, "wb") as out:
-                out.write(secrets.token_bytes(32))
-                out.flush()
-                os.fsync(out.fileno())
-            return path.read_bytes()
+        if not path.exists():
+            # Whole or not at all, and durable before a record is marked with it (I2).
+            with contextlib.suppress(FileExistsError):
+                write_atomically(path, secrets.token_bytes(32), replace=False)
+        return path.read_bytes()

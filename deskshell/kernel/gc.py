@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from deskshell.kernel import history, record
 from deskshell.kernel.desk import Desk
 from deskshell.store.kept import Kept
+
+_OURS = re.compile(r"task-[0-9]{1,18}")
+_BEFORE_ALL = -(10**18)  # below the number of any segment
 
 
 @dataclass(slots=True)
@@ -51,31 +55,64 @@ def plan_gc(
 ) -> tuple[list[Expiry], int]:
     """What is to expire, and the bytes of undo data that remain.
 
-    Without `task_id`: undo data older than `keep_s` seconds, then the oldest until what remains is
-    within `max_bytes`; never the newest task's. With it: that task's.
+    Without `task_id`: undo data not used for `keep_s` seconds, then the oldest until what remains is
+    within `max_bytes`; never the newest. A run, its undos and its redos go together. With `task_id`:
+    what that task holds.
     """
     sizes = Kept(desk.folder).sizes()
-    heads = {head.task_id: head for head in history.heads(desk.journal) if head.task_id in sizes}
-    order = list(heads)  # newest first
     total = sum(sizes.values())
+    families = _families(desk, sizes)
     if task_id is not None:
         history.find(desk.journal, task_id)
         chosen = [task_id] if task_id in sizes else []
     else:
-        newest = next((head.task_id for head in history.heads(desk.journal)), None)
-        chosen = [each for each in sizes if each not in heads]  # of no task that the journal knows
-        remaining = total - sum(sizes[each] for each in chosen)
-        for each in reversed(order):
-            old = desk.clock_ms() - heads[each].started_ms > keep_s * 1000
-            if each != newest and (old or remaining > max_bytes):
-                chosen.append(each)
-                remaining -= sizes[each]
-    found = []
-    for each in chosen:
-        head = heads.get(each)
-        ends = "nothing" if head is None else ("redo" if head.role == "undo" else "undo")
-        found.append(Expiry(each, "" if head is None else head.skill, sizes[each], ends))
+        chosen = []
+        remaining = total
+        newest = max((each.place for each in families), default=None)
+        for family in sorted(families, key=lambda each: each.place):
+            old = desk.clock_ms() - family.last_ms > keep_s * 1000
+            if family.place != newest and (old or remaining > max_bytes):
+                chosen += family.members
+                remaining -= sum(sizes[each] for each in family.members)
+    ends = {each: family.ends for family in families for each in family.members}
+    skills = {each: family.skill for family in families for each in family.members}
+    found = [Expiry(each, skills[each], sizes[each], ends[each]) for each in chosen]
     return found, total - sum(each.bytes for each in found)
+
+
+@dataclass(slots=True)
+class _Family:
+    """A run with its undos and redos: what one of them holds, another may need. It ages from its last one.
+
+    `place` orders families by that one; `members` are those that hold anything, oldest first; `ends`
+    is what is lost with it.
+    """
+
+    place: tuple[int, int]
+    last_ms: int
+    skill: str
+    ends: str
+    members: list[str] = field(default_factory=list)
+
+
+def _families(desk: Desk, sizes: Mapping[str, int]) -> list[_Family]:
+    found: dict[str, _Family] = {}
+    unknown = {each for each in sizes if _OURS.fullmatch(each)}  # nothing else in there is ever touched
+    for head in history.heads(desk.journal):
+        family = head.of or head.task_id
+        if family not in found:  # the newest comes first
+            ends = "redo" if head.role == "undo" else "undo"
+            place = (head.begin_place.segment, head.begin_place.offset)
+            found[family] = _Family(place, head.started_ms, head.skill, ends)
+        if head.task_id in unknown:
+            unknown.remove(head.task_id)
+            found[family].members.insert(0, head.task_id)
+    for (
+        each
+    ) in unknown:  # a crash before its first line, or a journal that was taken away: it ages all the same
+        started_ms = int(each.rpartition("-")[2])
+        found[each] = _Family((_BEFORE_ALL, started_ms), started_ms, "", "nothing", [each])
+    return [family for family in found.values() if family.members]
 
 
 def expire(desk: Desk, chosen: Iterable[Expiry]) -> None:

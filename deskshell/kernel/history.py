@@ -80,7 +80,7 @@ def heads(journal: Journal) -> Iterator[Head]:
 
 def _heads(journal: Journal, expired: set[str]) -> Iterator[Head]:
     lines = journal.backward()
-    pending: list[dict[str, Any]] = []  # steps of a task whose end or begin has not been met
+    pending: list[tuple[Place, dict[str, Any]]] = []  # steps of a task whose end or begin has not been met
     while True:
         found = next(lines, None)
         if found is None:
@@ -98,20 +98,31 @@ def _heads(journal: Journal, expired: set[str]) -> Iterator[Head]:
         elif kind == "expired":
             expired.add(line["taskId"])
         elif kind is None and "check" not in line:
-            if pending and pending[-1].get("taskId") != line.get("taskId"):
+            if not isinstance(line.get("taskId"), str):
+                continue
+            if pending and pending[-1][1]["taskId"] != line["taskId"]:
                 yield from _plain_heads(pending)
                 pending = []
-            pending.append(line)
+            pending.append((place, line))
 
 
-def _plain_heads(lines: list[dict[str, Any]]) -> Iterator[Head]:
-    if not lines:
+def _plain_heads(found: list[tuple[Place, dict[str, Any]]]) -> Iterator[Head]:
+    """The task of some lines of an older version, given newest first; a step's latest line counts."""
+    if not found:
         return
-    lines = [line for line in lines if isinstance(line.get("taskId"), str)][::-1]
-    if lines:
-        begin = {"taskId": lines[0]["taskId"], "ts": lines[0].get("ts", 0), "role": "run", "skill": ""}
-        end = {"taskId": begin["taskId"], "status": "ok", "ts": lines[-1].get("ts", 0)}
-        yield Head(str(begin["taskId"]), begin, end, Place(0, 0), None, plain=True, lines=lines)
+    steps: dict[str, dict[str, Any]] = {}
+    for number, (_, line) in enumerate(reversed(found)):
+        key = str(line.get("actionId", number))
+        steps[key] = steps.get(key, {}) | {"status": "ok"} | line
+    place, first = found[-1]
+    begin = {"taskId": first["taskId"], "ts": _ms(first), "role": "run", "skill": ""}
+    end = {"taskId": first["taskId"], "status": "ok", "ts": _ms(found[0][1])}
+    yield Head(str(first["taskId"]), begin, end, place, None, plain=True, lines=list(steps.values()))
+
+
+def _ms(line: Mapping[str, Any]) -> int:
+    ts = line.get("ts")
+    return int(ts) if isinstance(ts, int | float) else 0
 
 
 def find(journal: Journal, task_id: str) -> Head:
@@ -190,6 +201,8 @@ def fold(journal: Journal, head: Head) -> Fold:
     if head.plain:
         for n, line in enumerate(head.lines):
             _fold_result(found, line | {"n": n}, None)
+        for later in reversed(head.later):
+            _fold_later(journal, found, later)
         return found
     for place, line in journal.forward(head.begin_place, head.end_place):
         if line.get("taskId") == head.task_id:

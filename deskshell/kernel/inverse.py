@@ -14,7 +14,7 @@ from deskshell.errors import Conflict
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, identity, same_content, same_object
 from deskshell.kernel.context import Context
-from deskshell.kernel.effects import Drop, Effect, Move, Swap
+from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.sequence import make_movable
 
@@ -219,8 +219,13 @@ class Inverter:
         parent = path.rpartition(b"/")[0]
         if not parent:
             return True
-        found = self.look(parent if parent in self.sight.expected.moved else parent + b"/.")
-        return found is not None and found.kind == "folder"
+        if self.sight.origin(parent) != parent:
+            found = self.look(parent)
+            return found is not None and found.kind == "folder"
+        try:
+            return self.sight.ground.folder_fd(parent) is not None
+        except Conflict:  # a file or link in its place
+            return False
 
     def need_empty(self, path: bytes) -> None:
         """The folder at `path` must be empty, unless `--force` takes it along as it is."""
@@ -297,4 +302,7 @@ def already_back(effect: Effect, inverter: Inverter) -> bool:
     if isinstance(effect, Drop):
         here = look(effect.path)
         return here is not None and same_object(here, effect.id)
+    if isinstance(effect, Mode) and effect.before != effect.after:
+        here = look(effect.path)
+        return here is not None and same_object(here, effect.id) and here.mode == effect.before
     return False

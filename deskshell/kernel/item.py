@@ -13,11 +13,11 @@ from deskshell.errors import Conflict, StepFailed
 from deskshell.kernel import record
 from deskshell.kernel.action import Action, Prior, Reversibility
 from deskshell.kernel.context import Context
-from deskshell.kernel.effects import Effect
+from deskshell.kernel.effects import Drop, Effect
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.inverse import Inverter, Sight
 from deskshell.kernel.plan import Step
-from deskshell.kernel.report import Left
+from deskshell.kernel.report import Left, show_target
 
 
 class Item(Protocol):
@@ -104,7 +104,7 @@ class Forward:
         if prior.facts:
             extra["facts"] = dict(prior.facts)
         if not prior.effects and self.step.action.alone:
-            extra["args"] = self.step.action.to_json()
+            extra["args"] = _outside(self.step.action)
         if self.step.compensation is not None and self.step.reversible:
             extra["undo"] = compensation_form(self.step.compensation)
         return record.intent(
@@ -144,8 +144,8 @@ class Forward:
 class Backward:
     """A recorded step, being taken back (by an undo) or put back (by a redo).
 
-    `line` is the intent that describes it as it is on disk; `summary` is the original step's; `done` is
-    told once it has acted.
+    `line` is the intent that describes it as it is on disk; `summary` is the original step's, of the task
+    `of`; `done` is told once it has acted.
     """
 
     def __init__(
@@ -155,6 +155,7 @@ class Backward:
         summary: str,
         force: bool,
         kinds: Mapping[str, type[Action]],
+        of: str,
         done: Callable[[Backward, Sequence[Effect]], None],
     ) -> None:
         self.line = line
@@ -165,6 +166,7 @@ class Backward:
         self.notes: list[str] = []
         self._force = force
         self._kinds = kinds
+        self._of = of
         self._done = done
         self._effects = record.read_effects(line)
         self._undo = line.get("undo")
@@ -191,7 +193,7 @@ class Backward:
         found = []
         for effect in self._effects:
             for path in effect.paths():
-                if not ground.can_hold(path):
+                if isinstance(effect, Drop) or not ground.can_hold(path):
                     found.append(path.rpartition(b"/")[0])
         return found
 
@@ -236,7 +238,7 @@ class Backward:
     def intent(self, ts: int, task_id: str, prior: Prior) -> str:
         extra: dict[str, Any] = {"summary": self.summary}
         if self._undo is not None:
-            extra["args"] = self._compensation().to_json()
+            extra["args"] = _outside(self._compensation())
         return record.intent(
             ts,
             task_id,
@@ -250,7 +252,9 @@ class Backward:
 
     def result(self, ts: int, task_id: str, prior: Prior, ctx: Context) -> str | None:
         self._done(self, prior.effects)
-        return None
+        if self._undo is None:
+            return None  # the disk shows it, and the undo's end says it for all
+        return record.steps_status(ts, self._of, (self.n, self.n), "rolled-back", task_id)
 
     def redone(self, ts: int, of: str, by: str, effects: Sequence[Effect]) -> str:
         """The line for the original step once a redo has put it back: a new `ok`, a new undo."""
@@ -298,3 +302,8 @@ def _content_of(effects: Sequence[Effect]) -> str | None:
         if found:
             return str(found).partition("@")[0]
     return None
+
+
+def _outside(action: Action) -> dict[str, str]:
+    """What an intent keeps of an action beyond the file system: where it goes, never what it sends."""
+    return {"url": show_target(action.target())}

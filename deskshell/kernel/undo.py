@@ -24,7 +24,7 @@ from deskshell.kernel.history import Head
 from deskshell.kernel.inverse import Expected, Sight
 from deskshell.kernel.item import Backward
 from deskshell.kernel.plain import plain_roots
-from deskshell.kernel.report import EntryReport, UndoneTask, ranges
+from deskshell.kernel.report import EntryReport, UndoneTask, ranges, text
 from deskshell.kernel.transaction import Closing, Outcome, Transaction, as_conflict
 from deskshell.kernel.walk import Walk, folder_times_after
 
@@ -53,9 +53,7 @@ def redo_task(desk: Desk, undo: Head, wish: Wish) -> UndoneTask:
 
 def check_task(desk: Desk, head: Head, wish: Wish, expected: Expected) -> UndoneTask:
     """What `undo_task` would do now. Changes nothing; `expected` carries what earlier checks would undo."""
-    work = _Work(desk, head, wish)
-    with closes(work.open()) as ground:
-        return work.check(Sight(ground, expected))
+    return _Work(desk, head, wish).look_ahead(expected)
 
 
 class _Work:
@@ -100,6 +98,7 @@ class _Work:
                 summary=step.summary,
                 force=self._wish.force,
                 kinds=self._desk.kinds,
+                of=self._original.task_id,
                 done=self._note_done,
             )
             if self._wanted is not None and step.n >= 0 and step.n not in self._wanted:
@@ -130,24 +129,36 @@ class _Work:
         self, role: str, facts: Mapping[str, Any], close: Callable[[Transaction], Closing]
     ) -> UndoneTask:
         """Take the steps back as one task with the role `undo` or `redo`."""
-        with closes(self.open()) as ground:
-            moved = self._anchors_moved()
-            if moved is not None:
-                return self._refuse_all(moved)
+        try:
+            ground = self._open()
+        except (DeskshellError, OSError) as exc:
+            return self._refuse_all(as_conflict(exc))
+        with closes(ground):
             steps = int((self._head.end or {}).get("steps", 0)) or len(self._head.lines)
             begin = self._begin(role, {**facts, "planned": steps})
             work = Transaction(self._desk, ground, begin, go_on=True, closing=close, refused=self._refuse)
             self._by = work.task_id
             self._desk.progress.start(f"{role}ing {self._original.task_id}", steps)
-            outcome = work.run(self.items())
+            items = self.items()
+            try:
+                outcome = work.run(items)
+            except (DeskshellError, OSError) as exc:  # nothing was begun: the journal takes no entries
+                outcome = Outcome(None, "rolled-back", error=text(exc))
+            for _ in items:
+                pass  # entries that were not reached are reported, too
             self._desk.progress.finish()
             return self._report(outcome)
 
-    def check(self, sight: Sight) -> UndoneTask:
-        """Verdicts without acting; `sight` is told what would have happened."""
-        moved = self._anchors_moved()
-        if moved is not None:
-            return self._refuse_all(moved)
+    def look_ahead(self, expected: Expected) -> UndoneTask:
+        """Verdicts without acting; `expected` is told what would have happened."""
+        try:
+            ground = self._open()
+        except (DeskshellError, OSError) as exc:
+            return self._refuse_all(as_conflict(exc))
+        with closes(ground):
+            return self._check(Sight(ground, expected))
+
+    def _check(self, sight: Sight) -> UndoneTask:
         for item in self.items():
             try:
                 effects = item.look_ahead(sight)
@@ -162,8 +173,12 @@ class _Work:
         good = all(entry.good for entry in self._entries.values())
         return self._task(("undone" if good else "refused") if self._entries else "nothing", 0)
 
-    def open(self) -> Ground:
-        """The ground within the task's recorded scopes: an undo acts within them."""
+    def _open(self) -> Ground:
+        """The ground within the task's recorded scopes: an undo acts within them (I10).
+
+        Raises Conflict when a folder is not the one that the task acted in, OSError.
+        """
+        self._compare_anchors()
         if self._head.plain:
             return self._desk.ground(plain_roots(self._head.lines))
         return self._desk.ground(path_roots(Grant.from_json(each) for each in self._grants()))
@@ -171,21 +186,16 @@ class _Work:
     def _grants(self) -> list[dict[str, Any]]:
         return list(self._head.begin.get("grants", ()))
 
-    def _anchors_moved(self) -> Conflict | None:
-        """Why the task's folders are not the ones it acted in; None when they are."""
+    def _compare_anchors(self) -> None:
         for anchor in self._head.begin.get("anchors", ()):
             path = get_path(anchor, "path")
             kind, ino, birth_ns = anchor["id"]
             here = stat_path(path)
             if here is None:
-                return Conflict(f"folder `{names.show(path)}` is gone", path=path, verdict="blocked")
-            if (
-                here.ino
-                and ino
-                and (here.ino != ino or (here.birth_ns and birth_ns and here.birth_ns != birth_ns))
-            ):
-                return Conflict(f"`{names.show(path)}` is another {kind} than the task acted in", path=path)
-        return None
+                continue  # the task may have moved or deleted it itself; each entry finds out
+            other_birth = here.birth_ns and birth_ns and here.birth_ns != birth_ns
+            if here.ino and ino and (here.ino != ino or other_birth):
+                raise Conflict(f"`{names.show(path)}` is another {kind} than the task acted in", path=path)
 
     def _begin(self, role: str, facts: Mapping[str, Any]) -> dict[str, Any]:
         return {
