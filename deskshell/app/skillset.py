@@ -12,6 +12,7 @@ from deskshell.config import Settings
 from deskshell.errors import DeskshellError
 
 if TYPE_CHECKING:
+    from deskshell.skills.fixture import World
     from deskshell.skills.library import Skill
 
 
@@ -43,7 +44,7 @@ def test_skill(skill: Skill, settings: Settings) -> SkillTest:
             )
 
 
-def _try(skill: Skill, world: object, place: Path, settings: Settings) -> SkillTest:
+def _try(skill: Skill, world: World, place: Path, settings: Settings) -> SkillTest:
     from deskshell.app.core import App
     from deskshell.skills import fixture
 
