@@ -162,6 +162,11 @@ class App(Planning):
             report = prepared.report()
             report.mode, report.status = "apply", "ok"
             return report
+        for name in missing(plan.secrets, secrets or {}):
+            raise UsageError(
+                f"the secret `{name}` is needed",
+                hint=f"set DESKSHELL_SECRET_{name.upper()}, or answer the prompt on a terminal",
+            )
         with self.desktop.writing(f"run {plan.origin.skill}", secrets) as (desk, recovered):
             report = running.run_plan(desk, plan, granted)
             report.notes += self.finish(desk, recovered)

@@ -44,7 +44,9 @@ COMMANDS = {
     "gc": Command("maintenance", "drop undo data that is old or too large", _CARE, acts=True),
     "journal": Command("journal", "check the journal, or say where it is", _CARE),
     "doctor": Command("maintenance", "is everything in order here?", _CARE),
-    "mcp": Command("serve", "serve agents over MCP, on standard input and output or HTTP", _AGENTS, acts=True),
+    "mcp": Command(
+        "serve", "serve agents over MCP, on standard input and output or HTTP", _AGENTS, acts=True
+    ),
     "keys": Command("keys", "keys for agents that come over HTTP", _AGENTS, acts=True),
 }
 GROUPS = ("skills", "journal", "keys")

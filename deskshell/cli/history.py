@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from deskshell.cli import complete
 from deskshell.cli.options import Json, command, single
 from deskshell.errors import UsageError
-
-if TYPE_CHECKING:
-    from deskshell.app import App
 
 log = single()
 show = single()
@@ -61,7 +58,7 @@ def _log(
     """List what has been done, newest first."""
     if status is not None and status not in (*STATUSES, *STATUSES.values()):
         raise UsageError(f"no such status: `{status}`", hint=f"one of {', '.join(STATUSES)}")
-    from deskshell.cli import output
+    from deskshell.cli import output, reports
     from deskshell.cli.moments import since_ms
     from deskshell.cli.session import open_app
 
@@ -72,7 +69,7 @@ def _log(
         "limit": limit,
     }
     app = open_app()
-    tell_pending(app)
+    reports.tell_pending(app)
     if entries:
         found = app.entries(**which)
         if json:
@@ -109,11 +106,11 @@ def _show(
     json: Json = False,
 ) -> int:
     """Show one task: who ran what, with which parameters and grants, and each step."""
-    from deskshell.cli import output, tasks
+    from deskshell.cli import output, reports, tasks
     from deskshell.cli.session import open_app
 
     app = open_app()
-    tell_pending(app)
+    reports.tell_pending(app)
     detail = app.show(task)
     if json:
         shown = detail.to_json()
@@ -134,12 +131,3 @@ def as_recorded(path: str) -> bytes:
     from deskshell.files import paths
 
     return paths.resolve_target(os.fsencode(os.path.abspath(os.path.expanduser(path))))
-
-
-def tell_pending(app: App) -> None:
-    """Say that a task is running, or was interrupted; it is not in what is shown, or not yet closed."""
-    from deskshell.cli.reports import tell_notes
-
-    note = app.pending()
-    if note:
-        tell_notes([note])

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from deskshell.app.applying import PlanOutcome
     from deskshell.app.plans import PlanState
 
-_STYLE = {"open": "", "approved": "green", "applied": "green", "expired": "dim", "failed": "red", "running": "yellow"}
+_STYLE = {
+    "open": "",
+    "approved": "green",
+    "applied": "green",
+    "expired": "dim",
+    "failed": "red",
+    "running": "yellow",
+}
 
 
 def say_stored(state: PlanState) -> None:
@@ -26,7 +33,9 @@ def say_stored(state: PlanState) -> None:
         f" {stored.plan_id}, digest {stored.digest[:8]}, can be applied for {seconds(state.expires_in_s)}",
     )
     if state.to_json()["needsConsent"]:
-        output.say("approve with: ", Styled(f"deskshell approve {stored.plan_id}", "bold"), " (on a terminal)")
+        output.say(
+            "approve with: ", Styled(f"deskshell approve {stored.plan_id}", "bold"), " (on a terminal)"
+        )
     output.say("apply with: ", Styled(f"deskshell apply {stored.plan_id}", "bold"))
 
 

@@ -148,7 +148,9 @@ def _show(state: PlanState) -> None:
     from deskshell.cli.wording import when
 
     stored = state.stored
-    output.tell(f"plan {stored.plan_id}, made {when(stored.created_ms)} by {stored.owner} ({stored.plan.origin.front})")
+    output.tell(
+        f"plan {stored.plan_id}, made {when(stored.created_ms)} by {stored.owner} ({stored.plan.origin.front})"
+    )
     for line in approval_text.lines(stored.plan, stored.digest):
         output.tell(line)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from deskshell.cli import output
 from deskshell.cli.faults import tell
 from deskshell.cli.output import Styled
 from deskshell.cli.wording import count, seconds
 from deskshell.kernel.report import EntryReport, Left, TaskReport, UndoneTask, UndoReport, show_target
+
+if TYPE_CHECKING:
+    from deskshell.app import App
 
 _NOT_BEGUN = ("planned", "skipped")
 _SIGNALS = {1: "HUP", 2: "INT", 15: "TERM"}
@@ -180,6 +184,13 @@ def _hints(task: UndoneTask, instead: Mapping[str, str] | None = None) -> None:
         hint = (instead or {}).get(verdict) or _HINTS.get(verdict)
         if hint:
             output.tell(Styled("hint:", "cyan"), " " + hint.format(task=task.task_id))
+
+
+def tell_pending(app: App) -> None:
+    """Say that a task is running, or was interrupted: what is shown does not know its end."""
+    note = app.pending()
+    if note:
+        tell_notes([note])
 
 
 def tell_notes(notes: Iterable[str]) -> None:

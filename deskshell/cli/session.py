@@ -68,6 +68,9 @@ class Secrets(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __bool__(self) -> bool:
+        return True  # never taken for "none given": values come when they are asked for
+
     def __repr__(self) -> str:
         return f"Secrets({', '.join(self._values)})"
 

@@ -98,6 +98,7 @@ def _undo(
     }
     app = open_app(progress=not json)
     if check:
+        reports.tell_pending(app)
         report = app.undo_check(**which)
     else:
         report = app.undo(**which, force=force, all_or_nothing=all_or_nothing, secrets=Secrets())
