@@ -25,6 +25,7 @@ from deskshell.kernel.history import Head
 from deskshell.kernel.inverse import Expected
 from deskshell.kernel.report import TaskReport, UndoneTask, UndoReport, text
 from deskshell.kernel.roots import Roots
+from deskshell.kernel.secrets import missing
 from deskshell.kernel.undo import Wish, check_task, redo_task, undo_task
 
 if TYPE_CHECKING:
