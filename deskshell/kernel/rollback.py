@@ -34,8 +34,8 @@ class TakenBack:
 
     `back` are numbers of steps whose effects were there and are gone, `never` of those that had none
     on disk, `left` what remains by number; `done` and `failed` are what the journal said of them.
-    `not_restored` lists folder times that were kept; `claims` what an undo or redo had already
-    written about its task: (task, status) → numbers.
+    `not_restored` lists folder times that were kept; `after` has the times (mtime_ns) of folders as they
+    are now; `claims` what an undo or redo had already written about its task: (task, status) → numbers.
     """
 
     back: set[int] = field(default_factory=set)
@@ -44,6 +44,7 @@ class TakenBack:
     done: set[int] = field(default_factory=set)
     failed: dict[int, str] = field(default_factory=dict)
     not_restored: list[str] = field(default_factory=list)
+    after: dict[bytes, int] = field(default_factory=dict)
     claims: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
 
@@ -77,6 +78,8 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
             found.done.update(numbers(line))
         elif kind is None and line["status"] == "failed":
             found.failed[line["n"]] = line.get("error", "")
+            if line.get("takenBack"):
+                found.never.add(line["n"])
     _restore_times(ground, before, since_ms, found, ours)
     return found
 
@@ -133,7 +136,8 @@ def _take_back_step(
         return
     try:
         if "args" in line:
-            anything = _take_back_outside(desk, ground, task_id, line, known=n in found.done)
+            _refuse_unknown(n, found)
+            anything = _take_back_outside(desk, ground, task_id, line)
         elif line.get("irreversible"):
             anything = _refuse_final(ground, effects)
         else:
@@ -157,12 +161,16 @@ def _refuse_final(ground: Ground, effects: tuple[Effect, ...]) -> bool:
     return False
 
 
-def _take_back_outside(
-    desk: Desk, ground: Ground, task_id: str, line: Mapping[str, Any], *, known: bool
-) -> bool:
-    """A step whose effect the disk does not show: by its counter-action, if one was given."""
-    if not known:
+def _refuse_unknown(n: int, found: TakenBack) -> None:
+    """Claim nothing of a step that the disk does not show and that has no result."""
+    if n in found.failed:
+        raise Conflict("it was not done as asked, and what came of it cannot be undone", verdict="no-undo")
+    if n not in found.done:
         raise Conflict("it may have been sent: no result was recorded", verdict="failed")
+
+
+def _take_back_outside(desk: Desk, ground: Ground, task_id: str, line: Mapping[str, Any]) -> bool:
+    """A step whose effect the disk does not show: by its counter-action, if one was given."""
     given = line.get("undo")
     if given is None or line.get("irreversible"):
         raise Conflict("this step cannot be undone", verdict="no-undo")
@@ -216,18 +224,22 @@ def _restore_times(
 ) -> None:
     remaining = {path.rpartition(b"/")[0] for path in _left_paths(found)}
     for folder in sorted(before, key=lambda path: path.count(b"/"), reverse=True):
-        if folder in remaining:
-            continue
+        shown = names.show(folder)
         try:
             now = ground.folder_time(folder)
-            if now is None or now == before[folder]:
+            if now is None:
                 continue
-            if _has_strangers(ground, folder, since_ms, ours) or not ground.set_folder_time(
-                folder, before[folder]
-            ):
-                found.not_restored.append(f"folder time of `{names.show(folder)}` kept (changed by others)")
+            found.after[folder] = now
+            if folder in remaining or now == before[folder]:
+                continue
+            if _has_strangers(ground, folder, since_ms, ours):
+                found.not_restored.append(f"folder time of `{shown}` kept (changed by others)")
+            elif ground.set_folder_time(folder, before[folder]):
+                found.after[folder] = before[folder]
+            else:
+                found.not_restored.append(f"folder time of `{shown}`: not permitted")
         except (DeskshellError, OSError) as exc:
-            found.not_restored.append(f"folder time of `{names.show(folder)}`: {text(exc)}")
+            found.not_restored.append(f"folder time of `{shown}`: {text(exc)}")
 
 
 def _left_paths(found: TakenBack) -> Iterator[bytes]:
@@ -267,6 +279,9 @@ def result_lines(ts: int, task_id: str, found: TakenBack) -> list[str]:
         for n, left in found.left.items()
         if n not in found.done and n not in found.failed
     ]
+    if found.left:  # an undo that tries again has to know them
+        times = record.folder_times(found.after)
+        lines.append(record.body({"type": "folders", "taskId": task_id, "folders": times}))
     for (other, status), claimed in found.claims.items():  # taken back together with what was claimed
         was = "ok" if status == "rolled-back" else "rolled-back"
         spans = ranges(claimed - set(found.left))

@@ -65,9 +65,7 @@ class Outcome:
 
 
 class Closing(NamedTuple):
-    """What an undo or redo adds at its end: folder times to set (mtime_ns by path), lines about the
-    task it is about, and facts for its `end` line.
-    """
+    """What an undo or redo adds: folder times to set, lines on the task it is about, facts of its `end`."""
 
     times: Mapping[bytes, int]
     lines: list[str]
@@ -212,6 +210,8 @@ class Transaction:
             item.confirm(ctx)
         except (DeskshellError, OSError) as exc:
             if not self._go_on:
+                if item.alone:
+                    self._record_failure(item, ctx, prior, exc)
                 raise _Failed(item, exc, acted=True) from exc
             self._refuse_late(item, ctx, prior, exc)
             return
@@ -226,6 +226,14 @@ class Transaction:
             self._results = []
         if item.n >= 0:
             self.desk.progress.advance(1)
+
+    def _record_failure(self, item: Item, ctx: Context, prior: Prior, exc: Exception) -> None:
+        """Put on record what the disk does not show: a step failed, and maybe is known to have done nothing."""
+        nothing = False
+        with suppress(DeskshellError, OSError):
+            nothing = not item.take_back(ctx, prior)
+        who = (self.task_id, item.n, item.action_id, item.kind)
+        self._write([record.failed(self.desk.clock_ms(), *who, text(exc), taken_back=nothing)], sync=True)
 
     def _refuse_late(self, item: Item, ctx: Context, prior: Prior, exc: Exception) -> None:
         """An undo's entry met somebody else's work while acting: take this entry back, go on."""
