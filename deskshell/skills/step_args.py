@@ -7,7 +7,6 @@ from typing import Any
 
 from deskshell.errors import ManifestError
 from deskshell.kernel.action import Action
-from deskshell.kernel.params import Param
 from deskshell.skills.suggest import nearest, unknown
 
 
@@ -80,9 +79,9 @@ _SHAPES: Mapping[str, Callable[[Any], str | None]] = {
 }
 
 
-def templates(param: Param, value: Any) -> Iterable[str]:
+def templates(value: Any) -> Iterable[str]:
     """The texts in a value that may hold templates."""
     if isinstance(value, str):
         yield value
-    elif param.type == "table":
+    elif isinstance(value, Mapping):
         yield from value.values()

@@ -48,7 +48,7 @@ def _check_step(step: StepSpec, params: Iterable[str], kinds: Kinds, where: str)
 
 def _arg_texts(kind: type[Action], args: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for param in kind.params:
-        for text in step_args.templates(param, args.get(param.name)):
+        for text in step_args.templates(args.get(param.name)):
             yield param.name, text
 
 
