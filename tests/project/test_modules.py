@@ -23,6 +23,7 @@ HOMES = {
     "click": ("deskshell/cli/",),
     "rich": ("deskshell/cli/render.py", "deskshell/cli/render/"),
     "mcp": ("deskshell/mcp/",),
+    "exifread": ("deskshell/skills/",),
     "pydantic": ("deskshell/skills/", "deskshell/mcp/"),
 }
 # The command line and config.py turn the environment into values; all others are handed those.
