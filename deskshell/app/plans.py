@@ -112,7 +112,7 @@ class PlanStore:
         folder.create()
         self._clear(now_ms)
         desk = self._desktop.reading()
-        after_seq = _last_seq(desk.journal)
+        after_seq = last_seq(desk.journal)
         with closes(desk.ground(path_roots(plan.declared))) as ground:
             marks = fingerprint.marks(plan, ground)
             changed = fingerprint.changes(plan, (), ground)
@@ -265,7 +265,8 @@ def expired(stored: StoredPlan) -> PlanRefused:
     )
 
 
-def _last_seq(journal: Journal) -> int:
+def last_seq(journal: Journal) -> int:
+    """The number of the journal's last line, 0 when it is empty."""
     for _, line in journal.backward():
         return int(line.get("seq", 0))
     return 0

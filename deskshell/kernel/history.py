@@ -130,7 +130,12 @@ def find(journal: Journal, task_id: str) -> Head:
     for head in heads(journal):
         if head.task_id == task_id:
             return head
-    raise NotFound(f"no task `{names.show(task_id.encode())}` in the journal", hint="see `deskshell log`")
+    raise unknown(task_id)
+
+
+def unknown(task_id: str) -> NotFound:
+    """What an id that names no task (or none that the caller may see) is answered with."""
+    return NotFound(f"no task `{names.show(task_id.encode())}` in the journal", hint="see `deskshell log`")
 
 
 def find_open(journal: Journal) -> Head | None:

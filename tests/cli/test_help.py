@@ -13,6 +13,8 @@ from deskshell.cli.commands import COMMANDS, GROUPS
 SUBCOMMANDS = [
     *(["skills", name] for name in ("list", "show", "new", "check", "test", "schema")),
     *(["journal", name] for name in ("verify", "path")),
+    *(["keys", name] for name in ("new", "list", "revoke")),
+    ["mcp", "config"],
 ]
 ALL = [[], *([name] for name in COMMANDS), *SUBCOMMANDS]
 

@@ -1,0 +1,31 @@
+"""The server: every tool, the instructions, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deskshell import __version__
+from deskshell.mcp import tools_history, tools_plans, tools_rotation, tools_skills
+from deskshell.mcp.hints import INSTRUCTIONS
+from deskshell.mcp.service import DeskServer, Options, Service
+from deskshell.mcp.tooling import tools_of
+
+
+def build(options: Options, **given: Any) -> DeskServer:
+    """A server that is not running yet.
+
+    Args:
+        options: how it was started.
+        given: more for the SDK, such as the check of bearer keys.
+    """
+    return DeskServer(
+        Service(options),
+        name="deskshell",
+        title="deskshell",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        tools=tools_of(tools_skills, tools_plans, tools_history, tools_rotation),
+        log_level="WARNING",
+        subscriptions=False,
+        **given,
+    )
