@@ -68,7 +68,7 @@ def _usage(exc: Any, command: str) -> tuple[str, str]:
 
 def _without_guess(message: str) -> tuple[str, str | None]:
     """The message without what the parser thinks was meant, and the first of those guesses."""
-    for mark in (" Did you mean ", " (Possible options: "):
+    for mark in (" Did you mean ", " (Did you mean one of: ", " (Possible options: "):
         message, found, guess = message.partition(mark)
         if found:
             near = re.findall(r"[\w-]{2,}", guess)

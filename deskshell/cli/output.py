@@ -12,8 +12,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 _STYLES = {"bold": "1", "dim": "2", "red": "1;31", "green": "32", "yellow": "33", "cyan": "36", "": ""}
 _KEPT = "\t\u200c\u200d"  # joiners spell several scripts and most compound emoji
@@ -21,8 +20,7 @@ _KEPT = "\t\u200c\u200d"  # joiners spell several scripts and most compound emoj
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Styled:
+class Styled(NamedTuple):
     """A piece of a line with a style: bold, dim, red, green, yellow or cyan; plain where there is no colour."""
 
     text: str
