@@ -11,6 +11,7 @@ from deskshell.actions import _archive
 from deskshell.errors import Conflict, ManifestError, PlanConflict, StepFailed
 from deskshell.files import names, tree
 from deskshell.files.identity import Stat
+from deskshell.files.leases import is_being_written
 from deskshell.kernel.action import Action, Example, Param, Prior
 from deskshell.kernel.capability import FS_DELETE, FS_READ, FS_WRITE, Need, path_need
 from deskshell.kernel.context import Context
@@ -28,7 +29,8 @@ class FsCompress(Action):
     """`dst` becomes an archive of `src`; unless `keep` is true, `src` is then held.
 
     The archive keeps names from `src` on, modes and times. It holds files, folders and links; anything
-    else in a folder refuses the step. It is readable by nobody who may not read all that is in it.
+    else in a folder refuses the step, and so does a file that a program still writes to. It is readable
+    by nobody who may not read all that is in it.
     """
 
     kind: ClassVar[str] = "fs.compress"
@@ -132,6 +134,8 @@ class FsCompress(Action):
         """Stage the archive and compare it; also the digest of the listing of a folder."""
         entries = ctx.ground.entries(self.src)
         _refuse_special(self.src, entries)
+        if not self.keep:
+            _refuse_written(ctx.ground, self.src, entries)
         inside: list[_archive.Held] = []
         chunks = _archive.pack(self.how, _members(ctx.ground, self.src, entries), inside)
         if found.kind == "file":
@@ -190,6 +194,23 @@ def _refuse_special(path: bytes, entries: Iterable[tree.Entry]) -> None:
                 f"`{names.show(where)}` is a {entry.kind}, which no archive brings back",
                 hint="move it out of the folder first",
             )
+
+
+def _refuse_written(ground: Ground, path: bytes, entries: Iterable[tree.Entry]) -> None:
+    """A program that has a file open for writing would go on writing to what is held, where nobody looks."""
+    for entry in entries:
+        if entry.kind != "file":
+            continue
+        where = path + b"/" + entry.path if entry.path else path
+        fd, _ = ground.open(where)
+        try:
+            if is_being_written(fd):
+                raise StepFailed(
+                    f"`{names.show(where)}` is open for writing in another program",
+                    hint="rotate a log first, or set keep = true",
+                )
+        finally:
+            os.close(fd)
 
 
 def _narrowest(entries: Iterable[tree.Entry]) -> int:

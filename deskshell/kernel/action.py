@@ -81,7 +81,7 @@ class Action(ABC):
     reversibility: ClassVar[Reversibility] = Reversibility.EXACT
     #: The keys of a manifest, in the order of the dataclass's fields.
     params: ClassVar[tuple[Param, ...]] = ()
-    #: Fields that only the planner sets, to carry out `on_conflict`: `replace` and `more`.
+    #: Fields that no manifest sets: `replace` and `more` carry out `on_conflict`, others come from `settled`.
     planned: ClassVar[tuple[Param, ...]] = ()
     #: The parameter whose name may be taken already; "" where there is no such thing.
     conflict_param: ClassVar[str] = ""

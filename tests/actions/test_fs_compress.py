@@ -142,6 +142,19 @@ def test_an_archive_with_other_content_is_noticed(world: World, monkeypatch: pyt
         world.prepare(compress(world, "a.log", "a.log.gz"))
 
 
+def test_a_log_that_a_program_still_writes_to_stays(world: World) -> None:
+    """F27: its next lines would go where nobody looks."""
+    make_files(world.root, {"a.log": "one\n", "d/a.log": "one\n"})
+    before = world.listing()
+    for name in ("a.log", "d"):
+        with open(world.root / "d/a.log", "a"), open(world.root / "a.log", "a"):
+            with pytest.raises(StepFailed, match=r"a\.log` is open for writing in another program"):
+                world.prepare(compress(world, name, f"{name}.zip"))
+            world.prepare(compress(world, name, f"{name}.zip", keep=True))
+
+    assert difference(before, world.listing(temporaries=False)) == []
+
+
 @pytest.mark.parametrize("change", ["grow", "add", "edit inside"])
 def test_what_changed_since_it_was_packed_does_not_go(world: World, change: str) -> None:
     """Lines written in between would be in no archive."""
