@@ -56,7 +56,7 @@ _OVER = _step("fs.write", "over", path=_q("{folder}/b.txt"), text=_q("other text
 _DELETE = _step("fs.delete", "delete", path=_q("{folder}/c.txt"))
 _DELETE_FOLDER = _step("fs.delete", "delete-folder", path=_q("{folder}/sub"))
 _MKDIR = _step("fs.mkdir", "mkdir", path=_q("{folder}/one/two"))
-_COPY = _step("fs.copy", "copy", from_=_q("{folder}/a.txt"), to=_q("{folder}/copies/a.txt"))
+_COPY = _step("fs.copy", "copy", from_=_q("{folder}/stranger.txt"), to=_q("{folder}/copies/s.txt"))
 _COPY_FOLDER = _step("fs.copy", "copy-folder", from_=_q("{folder}/sub"), to=_q("{folder}/sub2"))
 _LINK = _step("fs.symlink", "link", path=_q("{folder}/l2"), target=_q("b.txt"))
 _CHMOD = _step("fs.chmod", "chmod", path=_q("{folder}/b.txt"), mode=_q("0600"))
