@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deskshell.cli import output
 from deskshell.cli.faults import tell
 from deskshell.cli.output import Styled
-from deskshell.cli.wording import count, seconds
+from deskshell.cli.wording import count, seconds, shell_path
 from deskshell.kernel.report import EntryReport, Left, TaskReport, UndoneTask, UndoReport, show_target
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _not_ok(report: TaskReport) -> None:
 
 
 def _left(left: Left) -> str:
-    return f"{show_target(left.target)} ({left.reason})"
+    return f"{shell_path(show_target(left.target))} ({left.reason})"
 
 
 def undo_report(report: UndoReport, *, word: str = "undone") -> None:
@@ -172,7 +172,7 @@ def _check(report: UndoReport) -> None:
             output.say(
                 "  ",
                 Styled(entry.verdict.ljust(wide), style),
-                f"  {entry.action_id}  {show_target(entry.target)}{reason}{by}",
+                f"  {entry.action_id}  {shell_path(show_target(entry.target))}{reason}{by}",
             )
         tell_notes(task.notes)
         _hints(task, {"changed": _FORCE, "blocked": "move what is in the way"})

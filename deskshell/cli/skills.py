@@ -103,8 +103,8 @@ def _new(
     **command(
         ["deskshell skills check tidy-scans", "deskshell skills check ./skills/tidy-scans"],
         {
-            "0": "nothing found",
-            "1": "something found, each on a line",
+            "0": "no mistake; warnings may be shown",
+            "1": "a mistake: it cannot work as it is",
             "2": "the manifest cannot be read",
             "70": "",
         },
@@ -121,7 +121,7 @@ def _check(skill: Skill, *, json: Json = False) -> int:
         output.json_object({"skill": skill, "findings": [each.to_json() for each in found]})
     else:
         skill_texts.say_findings(skill, found)
-    return 1 if found else 0
+    return 1 if any(each.level == "error" for each in found) else 0
 
 
 @skills.command(

@@ -27,6 +27,14 @@ def test_a_new_skill_has_nothing_to_be_found(console, own):
     assert console("skills", "check", "tidy-scans", code=0).out == "ok: tidy-scans\n"
 
 
+def test_a_mistake_is_told_from_a_warning(console, skill):
+    done = console("skills", "check", skill("tidy", TIDY))
+
+    assert done.code == 1
+    assert "error: there is no SKILL.md" in done.out
+    assert "warning: " in console("skills", "check", "submit-form", code=0).out
+
+
 def test_the_list_names_the_users_own_first(console, own):
     lines = console("skills", "list", code=0).out.splitlines()
 
