@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from deskshell.errors import UsageError
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_DURATION = re.compile(r"(\d{1,9})\s*([smhdw])")
-_SIZE = re.compile(r"(\d{1,15})(\.\d{1,9})?\s*([A-Za-z]*)")
+_DURATION = re.compile(r"([0-9]{1,9})\s*([smhdw])")
+_SIZE = re.compile(r"([0-9]{1,15})(\.[0-9]{1,9})?\s*([A-Za-z]*)")
 _BYTES = {
     "": 1, "b": 1,
     "k": 1000, "kb": 1000, "m": 1000**2, "mb": 1000**2, "g": 1000**3, "gb": 1000**3, "t": 1000**4, "tb": 1000**4,

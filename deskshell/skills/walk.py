@@ -27,13 +27,14 @@ class Notes:
         """One more object left out for `reason`."""
         self._count[reason] = self._count.get(reason, 0) + 1
         first = self._first.setdefault(reason, [])
-        if len(first) < _NAMED:
-            first.append(path)
+        first.append(path)
+        first.sort()  # folders are read in no order; two previews of one tree say the same
+        del first[_NAMED:]
 
     def lines(self) -> tuple[str, ...]:
         """One line a reason: ``left out, a link: `a`, `b` and 3 more``."""
         done = []
-        for reason, first in self._first.items():
+        for reason, first in sorted(self._first.items()):
             shown = ", ".join(f"`{names.show(path)}`" for path in first)
             more = self._count[reason] - len(first)
             done.append(f"left out, {reason}: {shown}" + (f" and {more} more" if more else ""))

@@ -78,7 +78,9 @@ class Planning:
     def moves(self, plan: Plan) -> list[tuple[str, str]]:
         """(from, to) of each move, relative to the folder; hops as `~`."""
         return [
-            (self.short(step.action.src), self.short(step.action.dst)) for step in plan.steps if step.action.kind == "fs.move"
+            (self.short(step.action.src), self.short(step.action.dst))
+            for step in plan.steps
+            if step.action.kind == "fs.move"
         ]
 
     def targets(self, plan: Plan) -> list[str]:

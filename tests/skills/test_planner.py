@@ -395,7 +395,9 @@ def test_deskshells_own_folder_is_never_touched(planning, target):
     make_files(planning.folder, {"state/journal.jsonl": "{}"})
     planning.state = planning.folder / "state"
     with pytest.raises(ScopeError, match="deskshell's own folder"):
-        planning.steps(f'[[steps]]\naction="fs.delete"\npath="{{folder}}/{target}"\n', {"folder": str(planning.folder)})
+        planning.steps(
+            f'[[steps]]\naction="fs.delete"\npath="{{folder}}/{target}"\n', {"folder": str(planning.folder)}
+        )
 
 
 # the rest
@@ -448,7 +450,11 @@ def test_names_that_are_not_utf8_and_with_newlines_keep_their_bytes(planning):
     """F29, F30."""
     make_files(planning.folder, {b"caf\xe9.txt": "1", b"a\nb.txt": "2", b"a.txt": "3"})
     plan = planning.steps(TIDY.format(to="out/{file.name}", conflict="refuse"))
-    assert [step.action.dst.rpartition(b"/")[2] for step in plan.steps] == [b"a\nb.txt", b"a.txt", b"caf\xe9.txt"]
+    assert [step.action.dst.rpartition(b"/")[2] for step in plan.steps] == [
+        b"a\nb.txt",
+        b"a.txt",
+        b"caf\xe9.txt",
+    ]
     assert all(step.action_id.isprintable() for step in plan.steps)
 
 
@@ -533,7 +539,9 @@ def test_an_agents_list_is_planned_the_same_way(planning, kinds):
         [{"action": "fs.move", "from": "a", "to": "b"}, {"action": "fs.move", "from": "b", "to": "a"}]
     )
     assert planning.moves(swap) == [("a", "~"), ("b", "a"), ("~", "b")]
-    with pytest.raises(ManifestError, match=r"actions: \[\[steps\]\] 1: unknown key `form` \(did you mean `from`\?\)"):
+    with pytest.raises(
+        ManifestError, match=r"actions: \[\[steps\]\] 1: unknown key `form` \(did you mean `from`\?\)"
+    ):
         plan([{"action": "fs.move", "form": "a", "to": "b"}])
 
 

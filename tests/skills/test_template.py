@@ -18,7 +18,9 @@ from deskshell.skills.subject import Found, Secret, Subject, local_time
 from deskshell.skills.units import Duration
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-VALUES = Values({"folder": b"/home/u/x y", "word": "w", "count": 7, "age": Duration(60, "1m"), "key": Secret("key")}, NOW)
+VALUES = Values(
+    {"folder": b"/home/u/x y", "word": "w", "count": 7, "age": Duration(60, "1m"), "key": Secret("key")}, NOW
+)
 
 
 def found(path: bytes) -> Subject:
@@ -125,9 +127,9 @@ def test_a_rendered_value_never_changes_the_number_of_components(value):
 
 def test_a_quoted_value_is_taken_literally():
     def render(source: str) -> bytes:
-        return template.compile_path(template.parse(source), VALUES, "`files`", quote=lambda value: b"<" + value + b">")(
-            Subject()
-        )
+        return template.compile_path(
+            template.parse(source), VALUES, "`files`", quote=lambda value: b"<" + value + b">"
+        )(Subject())
 
     assert render("{folder}/{word}*") == b"</home/u/x y>/<w>*"
 
