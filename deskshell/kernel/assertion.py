@@ -215,6 +215,6 @@ def from_json(data: Mapping[str, Any]) -> Assertion:
                 return Count(get_path(data, "files"), count)
             case {"status": int(status)}:
                 return Status(status)
-    except (KeyError, TypeError, ValueError) as exc:
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
         raise ManifestError(f"a post-condition in the stored plan cannot be read: {exc!r}") from exc
     raise ManifestError("a post-condition in the stored plan is of no known kind")

@@ -14,7 +14,7 @@ from tests.support.trees import make_files
 def test_names_that_differ_in_case_or_composition_share_a_key():
     assert folding.key(b"README.md") == folding.key(b"readme.MD")
     assert folding.key("É.txt".encode()) == folding.key("e\u0301.TXT".encode())
-    assert folding.key("Straße".encode()) == folding.key("STRASSE".encode())
+    assert folding.key("Straße".encode()) == folding.key(b"STRASSE")
     assert folding.key(b"caf\xe9") != folding.key(b"CAF\xe9")
 
 
