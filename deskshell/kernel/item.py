@@ -145,7 +145,7 @@ class Backward:
     """A recorded step, being taken back (by an undo) or put back (by a redo).
 
     `line` is the intent that describes it as it is on disk; `summary` is the original step's, of the task
-    `of`; `done` is told once it has acted.
+    `of`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
     """
 
     def __init__(
@@ -156,6 +156,7 @@ class Backward:
         force: bool,
         kinds: Mapping[str, type[Action]],
         of: str,
+        free: Callable[[Backward], None],
         done: Callable[[Backward, Sequence[Effect]], None],
     ) -> None:
         self.line = line
@@ -167,6 +168,7 @@ class Backward:
         self._force = force
         self._kinds = kinds
         self._of = of
+        self._free = free
         self._done = done
         self._effects = record.read_effects(line)
         self._undo = line.get("undo")
@@ -199,20 +201,21 @@ class Backward:
 
     def look_ahead(self, sight: Sight) -> list[Effect]:
         """What taking back would do, in `sight`; stages nothing. Raises Conflict with the verdict."""
-        self._refuse_final()
+        self._refuse_early()
         inverter = Inverter(sight, task_id="check", n=self.n, force=self._force, ctx=None)
         effects = inverter.invert(self._effects)
         self.notes = inverter.notes
         return effects
 
     def check(self, ctx: Context) -> None:
-        self._refuse_final()
+        self._refuse_early()
 
-    def _refuse_final(self) -> None:
+    def _refuse_early(self) -> None:
         if self.line.get("irreversible"):
             raise Conflict("this step cannot be undone", verdict="no-undo")
         if self.line.get("unknown"):
             raise Conflict("it is not known whether this was done", verdict="failed")
+        self._free(self)
 
     def prepare(self, ctx: Context) -> Prior:
         inverter = Inverter(Sight(ctx.ground), task_id=ctx.task_id, n=self.n, force=self._force, ctx=ctx)

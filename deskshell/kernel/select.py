@@ -39,7 +39,8 @@ def candidates(journal: Journal) -> Iterator[Head]:
 
 
 def _changed_something(head: Head) -> bool:
-    return head.plain or int((head.end or {}).get("steps", 0)) > 0
+    end = head.end or {}
+    return head.plain or int(end.get("steps", 0)) > 0 or bool(end.get("left"))
 
 
 def newest(journal: Journal, count: int) -> list[Head]:
@@ -69,7 +70,8 @@ def undo_to_redo(journal: Journal, task_id: str | None) -> Head:
         if head.end is None or head.status not in _COUNTS:
             continue
         if head.role == "redo":
-            redone.add(str(head.begin.get("undoes", "")))
+            if head.end.get("state") != "partly":  # else the rest may be redone, too
+                redone.add(str(head.begin.get("undoes", "")))
             later.append(head)
         elif head.role == "run":
             if task_id == head.task_id:

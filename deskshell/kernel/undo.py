@@ -15,6 +15,7 @@ from typing import Any
 from deskshell.errors import Conflict, DeskshellError, NotFound
 from deskshell.files import names
 from deskshell.files.identity import stat_path
+from deskshell.files.scope import is_within
 from deskshell.kernel import history, record, select
 from deskshell.kernel.capability import Grant, path_roots
 from deskshell.kernel.desk import Desk
@@ -24,7 +25,7 @@ from deskshell.kernel.history import Head
 from deskshell.kernel.inverse import Expected, Sight
 from deskshell.kernel.item import Backward
 from deskshell.kernel.plain import plain_roots
-from deskshell.kernel.report import EntryReport, UndoneTask, ranges, text
+from deskshell.kernel.report import EntryReport, UndoneTask, ranges, show_target, text
 from deskshell.kernel.transaction import Closing, Outcome, Transaction, as_conflict
 from deskshell.kernel.walk import Walk, folder_times_after
 
@@ -72,7 +73,9 @@ class _Work:
         self._entries: dict[int, EntryReport] = {}
         self._compensated: set[int] = set()
         self._notes: list[str] = []
+        self._lost: list[str] = []
         self._kept_in: set[bytes] = set()  # folders in which something of the task remains
+        self._stand: dict[bytes, str] = {}  # paths of entries that remain → the step
         self._redone: list[str] = []
         self._wanted = self._named() if wish.steps else None
 
@@ -99,23 +102,42 @@ class _Work:
                 force=self._wish.force,
                 kinds=self._desk.kinds,
                 of=self._original.task_id,
+                free=self._refuse_below_others,
                 done=self._note_done,
             )
             if self._wanted is not None and step.n >= 0 and step.n not in self._wanted:
                 self._keep(item)
                 continue
-            if item.n >= 0:
+            if self._shows(item.n):
                 self._entries[item.n] = EntryReport(item.n, item.action_id, "failed", item.target)
                 if item.compensates:
                     self._compensated.add(item.n)
             yield item
 
+    def _shows(self, n: int) -> bool:
+        """Folders that a step needed are no entries, unless they are what an incomplete run left."""
+        return n >= 0 or (self._head.role == "run" and self._head.status == "incomplete")
+
     def _keep(self, item: Backward) -> None:
         self._kept_in.update(path.rpartition(b"/")[0] for path in item.touches())
+        self._stand.update(dict.fromkeys(item.touches(), item.action_id))
+
+    def _refuse_below_others(self, item: Backward) -> None:
+        """Refuse what a later step of the task stands on: an entry that stays could never be undone then."""
+        if self._wish.force or item.n < 0:
+            return
+        for path in item.touches() if self._stand else ():
+            for stands, action_id in self._stand.items():
+                if is_within(path, stands) or is_within(stands, path):
+                    raise Conflict(
+                        f"step `{action_id}`, which stays, came after it at `{names.show(stands)}`",
+                        path=stands,
+                        verdict="blocked",
+                    )
 
     def _note_done(self, item: Backward, effects: Sequence[Effect]) -> None:
         self._notes += item.notes
-        if item.n >= 0 and item.notes:
+        if self._shows(item.n) and item.notes:
             self._entries[item.n].reason = "; ".join(item.notes)
         if self._head is not self._original:
             ts = self._desk.clock_ms()
@@ -133,21 +155,27 @@ class _Work:
             ground = self._open()
         except (DeskshellError, OSError) as exc:
             return self._refuse_all(as_conflict(exc))
+        steps = int((self._head.end or {}).get("steps", 0)) or len(self._head.lines)
+        begin = self._begin(role, {**facts, "planned": steps})
         with closes(ground):
-            steps = int((self._head.end or {}).get("steps", 0)) or len(self._head.lines)
-            begin = self._begin(role, {**facts, "planned": steps})
-            work = Transaction(self._desk, ground, begin, go_on=True, closing=close, refused=self._refuse)
-            self._by = work.task_id
             self._desk.progress.start(f"{role}ing {self._original.task_id}", steps)
-            items = self.items()
-            try:
-                outcome = work.run(items)
-            except (DeskshellError, OSError) as exc:  # nothing was begun: the journal takes no entries
-                outcome = Outcome(None, "rolled-back", error=text(exc))
-            for _ in items:
-                pass  # entries that were not reached are reported, too
+            outcome = self._desk.walled(ground, lambda: self._work(ground, begin, close), own=self._own())
             self._desk.progress.finish()
-            return self._report(outcome)
+        return self._report(outcome)
+
+    def _work(
+        self, ground: Ground, begin: Mapping[str, Any], close: Callable[[Transaction], Closing]
+    ) -> Outcome:
+        work = Transaction(self._desk, ground, begin, go_on=True, closing=close, refused=self._refuse)
+        self._by = work.task_id
+        items = self.items()
+        try:
+            outcome = work.run(items)
+        except (DeskshellError, OSError) as exc:  # nothing was begun: the journal takes no entries
+            outcome = Outcome(None, "rolled-back", error=text(exc))
+        for _ in items:
+            pass  # entries that were not reached are reported, too
+        return outcome
 
     def look_ahead(self, expected: Expected) -> UndoneTask:
         """Verdicts without acting; `expected` is told what would have happened."""
@@ -166,7 +194,7 @@ class _Work:
                 self._refuse(item, as_conflict(exc))
                 continue
             sight.play(effects)
-            if item.n >= 0:
+            if self._shows(item.n):
                 entry = self._entries[item.n]
                 entry.verdict = "undoable" if effects or item.compensates else "already"
                 entry.reason = "; ".join(item.notes)
@@ -186,6 +214,12 @@ class _Work:
     def _grants(self) -> list[dict[str, Any]]:
         return list(self._head.begin.get("grants", ()))
 
+    def _own(self) -> list[bytes]:
+        """The roots that the task itself renamed or removed."""
+        if self._head.plain:
+            return plain_roots(self._head.lines)
+        return record.read_folder_list(self._head.begin.get("own", ()))
+
     def _compare_anchors(self) -> None:
         for anchor in self._head.begin.get("anchors", ()):
             path = get_path(anchor, "path")
@@ -204,6 +238,7 @@ class _Work:
             "skill": self._original.skill,
             "grants": self._grants(),
             "anchors": list(self._head.begin.get("anchors", ())),
+            "own": list(self._head.begin.get("own", ())),
             "owner": self._wish.owner,
             "front": self._wish.front,
             "force": self._wish.force,
@@ -232,7 +267,8 @@ class _Work:
         for later in self._original.later:
             for path, mtime_ns in folder_times_after(self._desk.journal, later).items():
                 after.setdefault(path, mtime_ns)
-        facts = {"of": self._original.task_id, "state": "redone"}
+        state = "partly" if self._stand else "redone"
+        facts = {"of": self._original.task_id, "state": state}
         return Closing(self._times(after, done), self._redone, facts)
 
     @staticmethod
@@ -251,7 +287,12 @@ class _Work:
 
     def _refuse(self, item: Backward, conflict: Conflict) -> None:
         self._keep(item)
-        if item.n >= 0:
+        if not self._shows(item.n):
+            if conflict.verdict == "failed":
+                self._lost.append(f"folder `{show_target(item.target)}` stays: {conflict.message}")
+            elif self._wanted is None:  # else it is the other steps that it stays for
+                self._notes.append(f"{conflict.message}; it stays")
+        else:
             entry = self._entries[item.n]
             entry.verdict, entry.path, entry.reason = conflict.verdict, conflict.path, conflict.message
             if conflict.path and conflict.verdict in ("changed", "blocked"):
@@ -267,12 +308,12 @@ class _Work:
 
     def _report(self, outcome: Outcome) -> UndoneTask:
         for n in outcome.already:
-            if n >= 0:
+            if self._shows(n):
                 self._entries[n].verdict = "already"
         undone = 0
         for n, state in outcome.state.items():
-            if n >= 0 and state == "ok":
-                undone += 1
+            if self._shows(n) and state == "ok":
+                undone += n >= 0
                 self._entries[n].verdict = "compensated" if n in self._compensated else "undone"
         for entry in self._entries.values():
             if entry.verdict == "failed" and not entry.reason:
@@ -284,7 +325,7 @@ class _Work:
         task.unknown = outcome.status == "unknown"
         task.incomplete = outcome.status == "incomplete"
         task.notes += outcome.notes
-        task.not_restored += outcome.not_restored
+        task.not_restored += self._lost + outcome.not_restored
         return task
 
     def _task(self, status: str, undone: int) -> UndoneTask:

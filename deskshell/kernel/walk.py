@@ -44,7 +44,8 @@ class Walk:
         self.reused: set[bytes] = set()
         self._summaries: dict[int, str] = {}
         self._met: set[int] = set()
-        self._visible = False
+        # What an incomplete run left behind can be tried again, were it a mere folder.
+        self._visible = head.role != "run" or head.status == "incomplete"
 
     def __iter__(self) -> Iterator[Recorded]:
         for later in self.head.later:
@@ -53,7 +54,7 @@ class Walk:
 
     def _shown(self, steps: Iterator[Recorded]) -> Iterator[Recorded]:
         for step in steps:
-            self._visible = self._visible or step.n >= 0 or self.head.role != "run"
+            self._visible = self._visible or step.n >= 0
             if self._visible:
                 yield step
 
@@ -69,7 +70,8 @@ class Walk:
                         if later.role == "redo" and self.status[n] == "ok":
                             put_back.add(n)
             elif kind == "folders":
-                self._note_after(line)
+                if later.status != "rolled-back":  # else they have the times of before it again
+                    self._note_after(line)
             elif line.get("status") == "intent" and line["n"] in put_back:
                 self._met.add(line["n"])
                 yield Recorded(line["n"], line, self._summary(line))
@@ -130,8 +132,10 @@ class Walk:
 
 
 def folder_times_after(journal: Journal, head: Head) -> dict[bytes, int]:
-    """The mtime_ns of folders as a task left them."""
+    """The mtime_ns of folders as a task left them; none for one that was rolled back."""
     found: dict[bytes, int] = {}
+    if head.status == "rolled-back":
+        return found
     for place, line in journal.backward(head.end_place):
         if place == head.begin_place:
             break
