@@ -47,7 +47,7 @@ def changes(plan: Plan, known: tuple[tuple[bytes, str], ...], ground: Ground) ->
     found: dict[bytes, str] = {}
     for step in _steps(plan):
         targets = _targets(step)
-        for path, wanted in step.seen:
+        for path, wanted in step.seen or _to_be_made(step):
             if path not in found:
                 difference = _difference(ground, path, wanted, whole=path in targets)
                 if difference:
@@ -63,6 +63,12 @@ def changes(plan: Plan, known: tuple[tuple[bytes, str], ...], ground: Ground) ->
 def _steps(plan: Plan) -> Iterator[Step]:
     yield from (folder for _, folder in plan.folders)
     yield from plan.steps
+
+
+def _to_be_made(step: Step) -> tuple[tuple[bytes, None], ...]:
+    """An implied folder was not there when the plan was made, or it would be no step."""
+    target = step.action.target()
+    return ((target, None),) if step.implied and isinstance(target, bytes) else ()
 
 
 def _targets(step: Step) -> set[bytes]:
