@@ -95,8 +95,11 @@ class Places:
         """The opened roots, in the order given: what a plan records, and compares before it is applied."""
         return tuple(self._anchors.values())
 
-    def at(self, path: bytes) -> tuple[int, bytes]:
+    def at(self, path: bytes, *, looking: bool = False) -> tuple[int, bytes]:
         """`(descriptor of the parent folder, last name)` of the resolved `path`.
+
+        With `looking` the caller only looks: a folder above a forbidden one may be looked at, such as the home
+        that the state folder lies in, and that other files are made in.
 
         The descriptor belongs to this object and stays open until 256 further folders were used: call `at`
         again for every use instead of keeping it. It serves for fsync unless the folder may not be read.
@@ -114,7 +117,7 @@ class Places:
             self._folders.move_to_end(parent)
         if name in _NO_NAMES:
             raise ScopeError(f"`{show(path)}` does not name anything inside a folder")
-        if folder.above_forbidden:
+        if folder.above_forbidden and not looking:
             self._refuse_above(path, folder.fd, name)
         return folder.fd, name
 

@@ -97,6 +97,16 @@ def test_one_step_can_be_undone_alone(console, folder, skill):
     assert not (folder / "b.txt").exists()
 
 
+def test_the_folder_that_holds_the_state_folder_can_be_worked_in(console, folder, home, skill):
+    """As a home does: only what lies there for deskshell itself is out of bounds."""
+    assert home.state.parent == folder.parent
+
+    console("run", skill("note", WRITE), "--set", f"here={folder.parent}", "--mode", "apply", code=0)
+    assert (folder.parent / "note.txt").exists()
+    console("undo", code=0)
+    assert not (folder.parent / "note.txt").exists()
+
+
 def test_an_unknown_task_is_refused(console):
     console("undo", "--task", "task-1", code=2)
     console("show", "task-1", "--json", code=2)
