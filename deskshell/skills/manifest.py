@@ -26,6 +26,7 @@ from pydantic import (
 from deskshell.errors import IrreversibleError, ManifestError, NotFound, StepFailed
 from deskshell.files import names, reading
 from deskshell.kernel.action import Action
+from deskshell.kernel.report import text as reason
 from deskshell.skills import manifest_errors, step_args, template_check
 
 MAX_BYTES = 1 << 20
@@ -200,7 +201,7 @@ def load(path: bytes, kinds: Kinds) -> Manifest:
     except FileNotFoundError as exc:
         raise NotFound(f"{shown} does not exist") from exc
     except (OSError, StepFailed) as exc:
-        raise NotFound(f"{shown} cannot be read: {exc}") from exc
+        raise NotFound(f"{shown} cannot be read: {reason(exc)}") from exc
     try:
         text = content.decode("utf-8")
         data = json.loads(text) if path.endswith(b".json") else tomllib.loads(text)

@@ -7,6 +7,7 @@ import io
 
 from deskshell.errors import NotFound, PlanConflict, StepFailed
 from deskshell.files import names, reading
+from deskshell.kernel.report import text as reason
 from deskshell.skills.subject import AT_CWD
 
 MAX_BYTES = 64 << 20
@@ -24,7 +25,7 @@ def read(path: bytes) -> list[dict[str, str]]:
     except FileNotFoundError as exc:
         raise NotFound(f"the table {shown} does not exist") from exc
     except (OSError, StepFailed) as exc:
-        raise NotFound(f"the table {shown} cannot be read: {exc}") from exc
+        raise NotFound(f"the table {shown} cannot be read: {reason(exc)}") from exc
     try:
         lines = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         head = next(lines, None)
