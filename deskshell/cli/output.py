@@ -39,7 +39,11 @@ def say(*parts: str | Styled) -> None:
 
 
 def tell(*parts: str | Styled) -> None:
-    """One line that is no data (errors, hints, questions, notes), to standard error."""
+    """One line that is no data (errors, hints, questions, notes), to standard error.
+
+    What was said before is written out first, so that the order stays when both go to one place.
+    """
+    flush()
     _write(sys.stderr, _line(sys.stderr, parts))
 
 
