@@ -8,11 +8,12 @@
     keep                  DESKSHELL_KEEP                30d
     max_bytes             DESKSHELL_MAX_BYTES           10 % of the state folder's file system
     lock_wait             DESKSHELL_LOCK_WAIT           2s
+    landlock              (config file only)            true
     irreversible          (config file only)            ask
     reversible            (config file only)            none
 
-The config file is TOML; `DESKSHELL_CONFIG` names another than the platform's. The two consent
-policies have no variable: an agent's host may set its environment, the file is written by a person.
+The config file is TOML; `DESKSHELL_CONFIG` names another than the platform's. What
+guards has no variable: an agent's host may set its environment, the file is written by a person.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class Settings:
         plan_ttl_s: seconds for which a stored plan may be applied.
         keep_s: age in seconds after which undo data expires.
         max_bytes: what undo data may take up; None is 10 % of the state folder's file system.
+        landlock: whether a task walls itself in where the system can (`kernel.wall`).
         lock_wait_s: seconds a command waits for the lock before it gives up.
         irreversible: consent that a plan with irreversible steps takes from an agent: `flag` (its
             own), `ask` (a person too, where its host can ask one), `person` or `terminal`.
@@ -73,6 +75,7 @@ class Settings:
     keep_s: float = 30 * 86400.0
     max_bytes: int | None = None
     lock_wait_s: float = 2.0
+    landlock: bool = True
     irreversible: str = "ask"
     reversible: str = "none"
     config_file: Path | None = None
@@ -101,6 +104,7 @@ def load(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
         keep_s=values.get("keep", duration_s, 30 * 86400.0),
         max_bytes=values.get("max_bytes", size_bytes),
         lock_wait_s=values.get("lock_wait", _seconds, 2.0),
+        landlock=values.get("landlock", _yes_or_no, True),
         irreversible=values.get("irreversible", _one_of(POLICIES), "ask"),
         reversible=values.get("reversible", _one_of(("none", *POLICIES)), "none"),
         config_file=path,
@@ -153,6 +157,12 @@ def _seconds(value: object) -> float:
     return duration_s(value)
 
 
+def _yes_or_no(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError("it is true or false")
+
+
 def _one_of(words: tuple[str, ...]) -> Callable[[object], str]:
     def read(value: object) -> str:
         if isinstance(value, str) and value in words:
@@ -194,7 +204,7 @@ class _Values:
         self._env = env
         self._path = path
         self._data = data
-        self._known: list[str] = [*_VARIABLES, "irreversible", "reversible"]
+        self._known: list[str] = [*_VARIABLES, "landlock", "irreversible", "reversible"]
 
     def get(self, key: str, read: Callable[[object], Any], default: Any = None) -> Any:
         """The value of `key` as `read` gives it. Raises UsageError naming variable or file."""

@@ -57,7 +57,14 @@ class Desktop:
             journal = Journal(self.folder, max_bytes=self.settings.journal_max_bytes)
             journal.open()
             try:
-                desk = Desk(self.folder, journal, self._kinds, progress=self._progress, secrets=secrets or {})
+                desk = Desk(
+                    self.folder,
+                    journal,
+                    self._kinds,
+                    progress=self._progress,
+                    secrets=secrets or {},
+                    landlock=self.settings.landlock,
+                )
                 with heeding_signals(desk.stop):
                     recovered = recovery.recover(desk)
                     yield desk, recovered

@@ -10,7 +10,7 @@ from typing import Any
 
 from deskshell.app.desktop import Desktop
 from deskshell.errors import DeskshellError
-from deskshell.files import moving
+from deskshell.files import landlock, moving
 from deskshell.files.identity import fs_id, stat_path
 from deskshell.files.names import show
 from deskshell.kernel import history
@@ -43,6 +43,7 @@ def examine(desktop: Desktop, now_s: float) -> list[Check]:
     return [
         *found,
         *_file_system(desktop),
+        _wall(desktop),
         *_space(desktop),
         *_lock(desktop),
         *_journal(desktop),
@@ -102,6 +103,22 @@ def _file_system(desktop: Desktop) -> Iterator[Check]:
                 )
     finally:
         os.close(fd)
+
+
+def _wall(desktop: Desktop) -> Check:
+    """Not having it is no fault: paths are guarded without it, too."""
+    if not desktop.settings.landlock:
+        return Check(
+            "landlock", None, "switched off in the config file: a task's folders are guarded once, not twice"
+        )
+    version = landlock.abi()
+    if version:
+        return Check(
+            "landlock",
+            True,
+            f"version {version}: a task can write in its own folders and the state folder only",
+        )
+    return Check("landlock", True, "not on this system: a task's folders are guarded once, not twice")
 
 
 def _space(desktop: Desktop) -> Iterator[Check]:

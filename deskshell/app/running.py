@@ -9,7 +9,7 @@ from typing import Any
 
 from deskshell.app.prepared import step_report
 from deskshell.errors import Conflict, PlanRefused, StepFailed
-from deskshell.kernel import gate
+from deskshell.kernel import gate, record
 from deskshell.kernel.capability import Grant, path_roots
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.ground import Ground
@@ -37,12 +37,12 @@ def run_plan(
     planned, else the failure itself.
     """
     started = time.monotonic()
+    own = _own(plan, path_roots(granted))
     with closes(desk.ground(path_roots(granted))) as ground:
-        begin = {**_begin(plan, granted, ground), **(facts or {})}
-        transaction = Transaction(desk, ground, begin)
+        begin = {**_begin(plan, granted, ground), "own": record.folder_list(own), **(facts or {})}
         desk.progress.start(plan.origin.skill, len(plan.steps))
         try:
-            outcome = transaction.run(Forward(step) for step in plan.ordered())
+            outcome = desk.walled(ground, lambda: _work(desk, ground, plan, begin), own=own)
         except Conflict as exc:
             raise PlanRefused(
                 f"the disk changed since the plan was made: {exc.message}",
@@ -56,6 +56,20 @@ def run_plan(
     report = _report(plan, outcome)
     report.seconds = time.monotonic() - started
     return report
+
+
+def _work(desk: Desk, ground: Ground, plan: Plan, begin: Mapping[str, Any]) -> Outcome:
+    return Transaction(desk, ground, begin).run(Forward(step) for step in plan.ordered())
+
+
+def _own(plan: Plan, roots: tuple[bytes, ...]) -> list[bytes]:
+    """The roots that a step itself renames, removes or makes: that happens in the folder around them."""
+    wanted, found = set(roots), dict[bytes, None]()
+    for step in plan.ordered():
+        for path in step.action.touches():
+            if path in wanted:
+                found[path] = None
+    return list(found)
 
 
 def _begin(plan: Plan, granted: tuple[Grant, ...], ground: Ground) -> dict[str, Any]:

@@ -36,6 +36,7 @@ RESOLVE_BENEATH = 0x08
 # Numbers are the same on every Linux architecture but alpha since the tables were unified (5.0).
 _NR_OPENAT2 = 437
 _NR_FCHMODAT2 = 452
+_PR_SET_NO_NEW_PRIVS = 38
 
 _Call = Callable[..., int]
 
@@ -65,6 +66,7 @@ statx = _function("statx", _int, _str, _int, _uint, _ptr) if LINUX else None
 _renameat2 = _function("renameat2", _int, _str, _int, _str, _uint) if LINUX else None
 _renameatx_np = _function("renameatx_np", _int, _str, _int, _str, _uint) if MACOS else None
 _syncfs = _function("syncfs", _int) if LINUX else None
+_prctl = _function("prctl", _int, *[ctypes.c_ulong] * 4) if LINUX else None
 _fstatfs = _function("fstatfs", _int, _ptr)
 _syscall = getattr(_libc, "syscall", None) if LINUX else None
 if _syscall is not None:
@@ -84,6 +86,17 @@ def rename_with_flags(src_fd: int, src: bytes, dst_fd: int, dst: bytes, flags: i
         mac = _MAC_RENAME_SWAP if flags & RENAME_EXCHANGE else _MAC_RENAME_EXCL
         return 0 if _renameatx_np(src_fd, src, dst_fd, dst, mac) == 0 else ctypes.get_errno()
     return errno.ENOSYS
+
+
+def numbered(number: int, *args: object) -> int:
+    """Make the system call `number` of Linux by syscall(2); for calls that no C library wraps.
+
+    Returns its result, or the negative errno (`-ENOSYS` where there is no such call, or no Linux).
+    """
+    if _syscall is None:
+        return -errno.ENOSYS
+    result: int = _syscall(number, *args)
+    return result if result >= 0 else -ctypes.get_errno()
 
 
 _open_how = struct.Struct("=QQQ").pack
@@ -117,6 +130,13 @@ def syncfs(fd: int) -> int:
     if _syncfs is None:
         return errno.ENOSYS
     return 0 if _syncfs(fd) == 0 else ctypes.get_errno()
+
+
+def forbid_new_privileges() -> int:
+    """Keep this thread from gaining rights by an execve(2), for good. Returns 0, or the errno."""
+    if _prctl is None:
+        return errno.ENOSYS
+    return 0 if _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 else ctypes.get_errno()
 
 
 def fstatfs(fd: int) -> tuple[int, bytes, bytes]:

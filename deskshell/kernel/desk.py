@@ -8,9 +8,11 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from deskshell.errors import DeskshellError
 from deskshell.files.scope import Places
+from deskshell.kernel import wall
 from deskshell.kernel.action import Action
 from deskshell.kernel.context import Progress
 from deskshell.kernel.ground import Ground
@@ -18,6 +20,8 @@ from deskshell.store.atomic import write_atomically
 from deskshell.store.folder import StateFolder
 from deskshell.store.journal import Journal
 from deskshell.store.kept import Kept
+
+Result = TypeVar("Result")
 
 
 def now_ms() -> int:
@@ -54,6 +58,7 @@ class Desk:
     """One state folder with its journal, and what the front end handed in.
 
     `kinds` maps a kind to its class; the kernel imports none. `secrets` are values by parameter name.
+    `landlock` False keeps tasks from putting up the wall (`walled`).
     """
 
     folder: StateFolder
@@ -63,6 +68,7 @@ class Desk:
     progress: Progress = field(default_factory=Quiet)
     stop: StopFlag = field(default_factory=StopFlag)
     secrets: Mapping[str, str] = field(default_factory=dict)
+    landlock: bool = True
     host: str = field(default_factory=lambda: os.uname().nodename if hasattr(os, "uname") else "")
 
     def ground(self, roots: Iterable[bytes], tick: Callable[[int], None] | None = None) -> Ground:
@@ -76,6 +82,21 @@ class Desk:
             key=self._key,
             tick=tick,
         )
+
+    def walled(self, ground: Ground, work: Callable[[], Result], *, own: Iterable[bytes] = ()) -> Result:
+        """What `work()` returns, called where only the roots of `ground` and the state folder can be changed.
+
+        That is a thread of its own, restricted by the system (`wall`); without Landlock it is a plain call.
+        `own` are those of the roots that are themselves renamed or removed. `ground.wall` then says what stands.
+        """
+        if not (self.landlock and wall.stands_here()):
+            return work()
+
+        def restricted() -> Result:
+            ground.wall = wall.raise_wall(ground.places, own, os.fsencode(self.folder.path))
+            return work()
+
+        return wall.in_own_thread(restricted)
 
     def forget(self, task_id: str) -> None:
         """Delete what holding has of a task that left nothing; what cannot be deleted stays, and costs space."""

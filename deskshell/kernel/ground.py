@@ -43,6 +43,7 @@ class Ground:
         tick: Callable[[int], None] | None = None,
     ) -> None:
         self.places = places
+        self.wall = 0  # the version of Landlock that holds while this acts, 0 for none (`desk.Desk.walled`)
         self._stores = {b"held": held, b"kept": kept}
         self._key = key
         self._tick = tick
@@ -52,15 +53,15 @@ class Ground:
 
     # names
 
-    def at(self, path: bytes) -> tuple[int, bytes]:
-        """Open folder and last name for `path`; for ``folder/.`` the folder itself.
+    def at(self, path: bytes, *, looking: bool = False) -> tuple[int, bytes]:
+        """Open folder and last name for `path`; for ``folder/.`` the folder itself. `looking`: see `Places.at`.
 
         Raises ScopeError, Conflict, FileNotFoundError.
         """
         if path[:1] == b"/":
             if path.endswith(b"/."):
                 return self.places.folder_fd(path[:-2] or b"/"), b"."
-            return self.places.at(path)
+            return self.places.at(path, looking=looking)
         return self._in_store(path)
 
     def _in_store(self, path: bytes, *, make: bool = False) -> tuple[int, bytes]:
@@ -84,7 +85,7 @@ class Ground:
     def look(self, path: bytes) -> Stat | None:
         """What stands at `path` now (a link is the link), or None."""
         try:
-            fd, name = self.at(path)
+            fd, name = self.at(path, looking=True)
         except OSError as exc:
             if exc.errno in _MISSING:
                 return None

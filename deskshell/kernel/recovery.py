@@ -12,6 +12,7 @@ from deskshell.errors import DeskshellError, OutcomeUnknown
 from deskshell.kernel import history, record, rollback
 from deskshell.kernel.capability import Grant, path_roots
 from deskshell.kernel.desk import Desk
+from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import Head
 from deskshell.kernel.report import Left, TaskReport, text
 from deskshell.kernel.rollback import TakenBack
@@ -72,14 +73,19 @@ def _take_back(desk: Desk, head: Head) -> TakenBack:
     roots = path_roots(Grant.from_json(each) for each in head.begin.get("grants", ()))
     try:
         with closes(desk.ground(roots)) as ground:
-            found = rollback.take_back(desk, ground, head.task_id, head.begin_place, since_ms=head.started_ms)
-            ground.sync()
-            return found
+            own = record.read_folder_list(head.begin.get("own", ()))
+            return desk.walled(ground, lambda: _take_back_on(desk, ground, head), own=own)
     except (
         DeskshellError,
         OSError,
     ) as exc:  # the folder itself cannot be opened: all of it is left, and said so
         return _all_left(desk, head, text(exc))
+
+
+def _take_back_on(desk: Desk, ground: Ground, head: Head) -> TakenBack:
+    found = rollback.take_back(desk, ground, head.task_id, head.begin_place, since_ms=head.started_ms)
+    ground.sync()
+    return found
 
 
 def _all_left(desk: Desk, head: Head, reason: str) -> TakenBack:

@@ -116,6 +116,7 @@ class Transaction:
         self._begin_place: Place | None = None
         self._token = secrets.token_hex(6)
         self._results: list[str] = []
+        self._changed = 0  # visible steps that changed something: a task without any is nothing to undo
         self._staging: dict[bytes, None] = {}  # folders in which this batch makes temporaries
         self._staged: dict[bytes, None] = {}  # … and all batches
 
@@ -219,6 +220,7 @@ class Transaction:
         if line is not None:
             self._results.append(line)
         self.outcome.state[item.n] = "ok"
+        self._changed += bool(prior.effects or item.alone) and item.n >= 0
         self.times.moved(prior.effects)
         self.outcome.not_restored.extend(f"not kept: {each}" for each in ctx.not_kept)
         if item.alone:  # the disk does not show it: only this line does
@@ -338,6 +340,7 @@ class Transaction:
             "status": status,
             "begin": list(self._begin_place),
             "steps": sum(1 for n in out.state if n >= 0),
+            "changed": self._changed,
             "rolledBack": out.rolled_back,
             **(facts or {}),
         }
@@ -424,6 +427,7 @@ class Transaction:
             "uid": secrets.token_hex(16),
             "host": self.desk.host,
             "pid": os.getpid(),
+            "landlock": self.ground.wall or False,
             **self._begin_facts,
         }
         return [record.body(line)]

@@ -24,6 +24,7 @@ from typing import Any
 from unittest import mock
 
 from deskshell.files import syscalls
+from deskshell.kernel import wall
 
 _OS_CALLS = (
     "rename",
@@ -123,7 +124,7 @@ class Seam:
 
 @contextmanager
 def seam(plan: Kill | Fail | None = None, *, real_syncs: bool = False) -> Iterator[Seam]:
-    """Have all changes made by this thread within the block go through a `Seam` with `plan`.
+    """Have all changes made by this thread (and the task it runs) within the block go through a `Seam` with `plan`.
 
     A `Cut` ends the block quietly, as the death of a process would.
     """
@@ -151,7 +152,7 @@ def _through(
     found: Seam, owner: int, name: str, real: Callable[..., Any], do: Callable[..., Any] | None
 ) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() != owner or (name == "open" and not _creates(args, kwargs)):
+        if not _counts(owner) or (name == "open" and not _creates(args, kwargs)):
             return real(*args, **kwargs)
         if found.tears(name):
             real(args[0], bytes(args[1])[: len(args[1]) // 2], *args[2:], **kwargs)
@@ -163,6 +164,11 @@ def _through(
     return call
 
 
+def _counts(owner: int) -> bool:
+    """True in the thread `owner`, and in the one that a task of it runs in."""
+    return threading.get_ident() == owner or threading.current_thread().name == wall.THREAD
+
+
 def _creates(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     flags = args[1] if len(args) > 1 else kwargs.get("flags", 0)
     return bool(flags & (os.O_CREAT | os.O_TRUNC))
@@ -170,7 +176,7 @@ def _creates(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def _by_code(found: Seam, owner: int, name: str, real: Callable[..., int]) -> Callable[..., int]:
     def call(*args: Any) -> int:
-        if threading.get_ident() != owner or (len(args) > 1 and bytes(args[1]).startswith(_PROBE)):
+        if not _counts(owner) or (len(args) > 1 and bytes(args[1]).startswith(_PROBE)):
             return real(*args)
         return found.enter(name) or real(*args)
 
@@ -179,7 +185,7 @@ def _by_code(found: Seam, owner: int, name: str, real: Callable[..., int]) -> Ca
 
 def _syncfs(found: Seam, owner: int) -> Callable[[int], int]:
     def call(fd: int) -> int:
-        return found.enter("syncfs") if threading.get_ident() == owner else 0
+        return found.enter("syncfs") if _counts(owner) else 0
 
     return call
 
