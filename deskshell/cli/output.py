@@ -59,6 +59,7 @@ def data_to_stderr(redirect: bool) -> Iterator[None]:
 
 def ask_line(text: str) -> None:
     """A question, to standard error; the answer is typed on the same line."""
+    flush()
     _write(sys.stderr, safe(text))
     flush()
 
