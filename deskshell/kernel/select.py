@@ -40,7 +40,7 @@ def candidates(journal: Journal) -> Iterator[Head]:
 
 def _changed_something(head: Head) -> bool:
     end = head.end or {}
-    return head.plain or int(end.get("steps", 0)) > 0 or bool(end.get("left"))
+    return head.plain or int(end.get("changed", end.get("steps", 0))) > 0 or bool(end.get("left"))
 
 
 def newest(journal: Journal, count: int) -> list[Head]:
