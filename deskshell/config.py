@@ -7,6 +7,7 @@
     plan_ttl              DESKSHELL_PLAN_TTL            10m
     keep                  DESKSHELL_KEEP                30d
     max_bytes             DESKSHELL_MAX_BYTES           10 % of the state folder's file system
+    max_copy              DESKSHELL_MAX_COPY            10 GiB
     lock_wait             DESKSHELL_LOCK_WAIT           2s
     landlock              (config file only)            true
     irreversible          (config file only)            ask
@@ -22,11 +23,11 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from deskshell.errors import UsageError
+from deskshell.slotted import slotted
 
 POLICIES = ("flag", "ask", "person", "terminal")
 
@@ -45,13 +46,14 @@ _VARIABLES = {
     "plan_ttl": "DESKSHELL_PLAN_TTL",
     "keep": "DESKSHELL_KEEP",
     "max_bytes": "DESKSHELL_MAX_BYTES",
+    "max_copy": "DESKSHELL_MAX_COPY",
     "lock_wait": "DESKSHELL_LOCK_WAIT",
 }
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Settings:
-    """What deskshell goes by. Change one with `dataclasses.replace`.
+    """What deskshell goes by. Change one with `slotted.replace`.
 
     Attributes:
         home: the state folder, absolute; need not exist.
@@ -60,6 +62,7 @@ class Settings:
         plan_ttl_s: seconds for which a stored plan may be applied.
         keep_s: age in seconds after which undo data expires.
         max_bytes: what undo data may take up; None is 10 % of the state folder's file system.
+        max_copy: what one copy may take, in bytes, that is made because a rename cannot help.
         landlock: whether a task walls itself in where the system can (`kernel.wall`).
         lock_wait_s: seconds a command waits for the lock before it gives up.
         irreversible: consent that a plan with irreversible steps takes from an agent: `flag` (its
@@ -74,6 +77,7 @@ class Settings:
     plan_ttl_s: float = 600.0
     keep_s: float = 30 * 86400.0
     max_bytes: int | None = None
+    max_copy: int = 10 << 30
     lock_wait_s: float = 2.0
     landlock: bool = True
     irreversible: str = "ask"
@@ -104,6 +108,7 @@ def load(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
         keep_s=values.get("keep", duration_s, 30 * 86400.0),
         max_bytes=values.get("max_bytes", size_bytes),
         lock_wait_s=values.get("lock_wait", _seconds, 2.0),
+        max_copy=values.get("max_copy", size_bytes, 10 << 30),
         landlock=values.get("landlock", _yes_or_no, True),
         irreversible=values.get("irreversible", _one_of(POLICIES), "ask"),
         reversible=values.get("reversible", _one_of(("none", *POLICIES)), "none"),

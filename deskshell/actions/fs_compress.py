@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from deskshell.actions import _archive
@@ -12,6 +11,7 @@ from deskshell.errors import Conflict, ManifestError, PlanConflict, StepFailed
 from deskshell.files import names, tree
 from deskshell.files.identity import Stat
 from deskshell.files.leases import is_being_written
+from deskshell.kernel import room
 from deskshell.kernel.action import Action, Example, Param, Prior
 from deskshell.kernel.capability import FS_DELETE, FS_READ, FS_WRITE, Need, path_need
 from deskshell.kernel.context import Context
@@ -20,11 +20,12 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.params import MORE, REPLACE, parent
 from deskshell.kernel.summary import arrow
 from deskshell.kernel.view import View
+from deskshell.slotted import slotted
 
 _BY_ENDING = ((b".tar.gz", "tar.gz"), (b".tgz", "tar.gz"), (b".gz", "gzip"), (b".zip", "zip"))
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class FsCompress(Action):
     """`dst` becomes an archive of `src`; unless `keep` is true, `src` is then held.
 
@@ -82,6 +83,10 @@ class FsCompress(Action):
         if not self.keep and not ground.can_hold(self.src):
             folders.append(parent(self.src))
         return tuple(dict.fromkeys(folders))
+
+    def copies(self, ground: Ground) -> Sequence[room.Copy]:
+        held = room.of_hold(ground, self.dst) if self.replace else []
+        return held if self.keep else [*held, *room.of_hold(ground, self.src)]
 
     def summary(self) -> str:
         return f"compress {arrow(self.src, self.dst)}"

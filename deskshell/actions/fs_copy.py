@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from deskshell.errors import PlanConflict
 from deskshell.files import names
+from deskshell.kernel import room
 from deskshell.kernel.action import Action, Example, Param, Prior
 from deskshell.kernel.capability import FS_READ, FS_WRITE, Need, path_need
 from deskshell.kernel.context import Context
@@ -15,11 +15,12 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.params import MORE, REPLACE, parent
 from deskshell.kernel.summary import arrow
 from deskshell.kernel.view import View
+from deskshell.slotted import slotted
 
 _COPIED = ("file", "folder", "link")
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class FsCopy(Action):
     """`dst` becomes a copy of `src`, metadata included; or the first of `more` that is free does."""
 
@@ -50,6 +51,10 @@ class FsCopy(Action):
         if self.replace and ground.look(self.dst) is not None and ground.can_hold(self.dst):
             return ()
         return tuple(dict.fromkeys(parent(path) for path in (self.dst, *self.more)))
+
+    def copies(self, ground: Ground) -> Sequence[room.Copy]:
+        held = room.of_hold(ground, self.dst) if self.replace else []
+        return [*held, room.Copy(self.src, self.dst, asked=True)]
 
     def summary(self) -> str:
         return f"copy {arrow(self.src, self.dst)}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from deskshell.kernel import room
 from deskshell.kernel.action import Action, Example, Param, Prior
 from deskshell.kernel.capability import FS_DELETE, Need, path_need
 from deskshell.kernel.context import Context
@@ -13,9 +13,10 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.params import parent
 from deskshell.kernel.summary import name
 from deskshell.kernel.view import View
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class FsDelete(Action):
     """`path` goes. It is held by rename, or where that cannot be, after a verified copy was kept."""
 
@@ -32,6 +33,9 @@ class FsDelete(Action):
 
     def staged_in(self, ground: Ground) -> Sequence[bytes]:
         return () if ground.can_hold(self.path) else (parent(self.path),)
+
+    def copies(self, ground: Ground) -> Sequence[room.Copy]:
+        return room.of_hold(ground, self.path)
 
     def summary(self) -> str:
         return f"delete {name(self.path)}"

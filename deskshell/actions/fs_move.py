@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from deskshell.kernel import room
 from deskshell.kernel.action import Action, Example, Param, Prior
 from deskshell.kernel.capability import FS_WRITE, Need, path_need
 from deskshell.kernel.context import Context
@@ -13,9 +13,10 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.params import MORE, REPLACE, parent
 from deskshell.kernel.summary import arrow
 from deskshell.kernel.view import View
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class FsMove(Action):
     """`src` gets the path `dst`, or the first of `more` that is free when `dst` is taken.
 
@@ -47,6 +48,10 @@ class FsMove(Action):
         if not ground.renameable(self.src, self.dst):
             return (parent(self.src), parent(self.dst))
         return (parent(self.dst),) if self.replace and not ground.can_hold(self.dst) else ()
+
+    def copies(self, ground: Ground) -> Sequence[room.Copy]:
+        held = room.of_hold(ground, self.dst) if self.replace else []
+        return [*held, *room.of_move(ground, self.src, self.dst)]
 
     def summary(self) -> str:
         return f"move {arrow(self.src, self.dst)}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from deskshell.files import names
+from deskshell.kernel import room
 from deskshell.kernel.action import Action, Example, Param, Prior
 from deskshell.kernel.capability import FS_WRITE, Need, path_need
 from deskshell.kernel.context import Context
@@ -14,9 +14,10 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.params import MORE, REPLACE, parent
 from deskshell.kernel.summary import name
 from deskshell.kernel.view import View
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class FsSymlink(Action):
     """`path` becomes a link with the text `link`, which is neither resolved nor followed."""
 
@@ -42,6 +43,9 @@ class FsSymlink(Action):
 
     def staged_in(self, ground: Ground) -> Sequence[bytes]:
         return tuple(dict.fromkeys(parent(path) for path in self.touches()))
+
+    def copies(self, ground: Ground) -> Sequence[room.Copy]:
+        return room.of_hold(ground, self.path) if self.replace else ()
 
     def summary(self) -> str:
         return f"link {name(self.path)} → {names.shorten(names.show(self.link), 80)}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 from deskshell.errors import ManifestError, PlanConflict
 from deskshell.files import names
+from deskshell.kernel import room
 from deskshell.kernel.action import Action, Example, Param, Prior
 from deskshell.kernel.capability import FS_READ, FS_WRITE, Need, path_need
 from deskshell.kernel.context import Context
@@ -16,9 +16,10 @@ from deskshell.kernel.params import MORE, REPLACE, parent
 from deskshell.kernel.secrets import SecretText
 from deskshell.kernel.summary import name
 from deskshell.kernel.view import View
+from deskshell.slotted import field, slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class FsWrite(Action):
     """`path` gets the content of exactly one of `text`, `data` (given as base64) and the file `src`.
 
@@ -61,6 +62,10 @@ class FsWrite(Action):
         if self.replace and ground.look(self.path) is not None and ground.can_hold(self.path):
             return ()
         return tuple(dict.fromkeys(parent(path) for path in (self.path, *self.more)))
+
+    def copies(self, ground: Ground) -> Sequence[room.Copy]:
+        held = room.of_hold(ground, self.path) if self.replace else []
+        return held if self.src is None else [*held, room.Copy(self.src, self.path, asked=True)]
 
     def summary(self) -> str:
         return f"write {name(self.path)}"

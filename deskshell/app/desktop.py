@@ -63,6 +63,7 @@ class Desktop:
                     self._kinds,
                     progress=self._progress,
                     secrets=secrets or {},
+                    max_copy=self.settings.max_copy,
                     landlock=self.settings.landlock,
                 )
                 with heeding_signals(desk.stop):

@@ -9,7 +9,7 @@ from typing import Any
 
 from deskshell.app.prepared import step_report
 from deskshell.errors import Conflict, PlanRefused, StepFailed
-from deskshell.kernel import gate, record
+from deskshell.kernel import gate, record, room
 from deskshell.kernel.capability import Grant, path_roots
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.ground import Ground
@@ -42,6 +42,7 @@ def run_plan(
         begin = {**_begin(plan, granted, ground), "own": record.folder_list(own), **(facts or {})}
         desk.progress.start(plan.origin.skill, len(plan.steps))
         try:
+            room.check(plan, ground, desk.max_copy)
             outcome = desk.walled(ground, lambda: _work(desk, ground, plan, begin), own=own)
         except Conflict as exc:
             raise PlanRefused(

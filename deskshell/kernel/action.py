@@ -1,7 +1,7 @@
 """The contract of an action on one page: one reversible change of one kind.
 
 A new kind is one file in `actions/` with one subclass of `Action`. It says what it takes
-(`params`: one field of the dataclass each, from which `build` and both JSON forms follow), what it
+(`params`: one field each, from which `build` and both JSON forms follow), what it
 may touch (`needs`, `touches`), what it will make of the tree (`simulate`), and secures and
 describes the change (`prepare`). Kinds that change files describe it as effects (`ctx.move`,
 `ctx.create_file`, `ctx.hold`, `ctx.replace_file`, `ctx.set_mode`) and inherit `do` and `undo`; a
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -29,10 +28,12 @@ from deskshell.kernel import params as convert
 from deskshell.kernel.capability import Need
 from deskshell.kernel.effects import Effect
 from deskshell.kernel.params import Param
+from deskshell.slotted import field, slotted
 
 if TYPE_CHECKING:
     from deskshell.kernel.context import Context
     from deskshell.kernel.ground import Ground
+    from deskshell.kernel.room import Copy
     from deskshell.kernel.view import View
 
 __all__ = ["Action", "Example", "Param", "Prior", "Reversibility"]
@@ -46,7 +47,7 @@ class Reversibility(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Prior:
     """What `prepare` found and secured; the journal keeps it before `do` starts.
 
@@ -59,7 +60,7 @@ class Prior:
     sha256: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Example:
     """A small world for the contract suite: files to make, and arguments for `build`.
 
@@ -73,13 +74,13 @@ class Example:
 
 
 class Action(ABC):
-    """One reversible change. Subclasses are frozen dataclasses with slots; paths are bytes."""
+    """One reversible change. Subclasses are frozen and made of their fields (`slotted`); paths are bytes."""
 
     __slots__ = ()
 
     kind: ClassVar[str]
     reversibility: ClassVar[Reversibility] = Reversibility.EXACT
-    #: The keys of a manifest, in the order of the dataclass's fields.
+    #: The keys of a manifest, in the order of the fields.
     params: ClassVar[tuple[Param, ...]] = ()
     #: Fields that no manifest sets: `replace` and `more` carry out `on_conflict`, others come from `settled`.
     planned: ClassVar[tuple[Param, ...]] = ()
@@ -120,6 +121,11 @@ class Action(ABC):
 
         The kernel records them first, so that recovery knows where to look for leftovers.
         """
+        del ground
+        return ()
+
+    def copies(self, ground: Ground) -> Sequence[Copy]:
+        """What it will have to copy, as the disk is now (`room.check` asks before the first change)."""
         del ground
         return ()
 

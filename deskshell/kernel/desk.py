@@ -7,7 +7,6 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from deskshell.errors import DeskshellError
@@ -16,6 +15,8 @@ from deskshell.kernel import wall
 from deskshell.kernel.action import Action
 from deskshell.kernel.context import Progress
 from deskshell.kernel.ground import Ground
+from deskshell.kernel.room import MAX_COPY
+from deskshell.slotted import field, slotted
 from deskshell.store.atomic import write_atomically
 from deskshell.store.folder import StateFolder
 from deskshell.store.journal import Journal
@@ -53,12 +54,12 @@ class StopFlag:
         self.signum = signum
 
 
-@dataclass(slots=True)
+@slotted()
 class Desk:
     """One state folder with its journal, and what the front end handed in.
 
     `kinds` maps a kind to its class; the kernel imports none. `secrets` are values by parameter name.
-    `landlock` False keeps tasks from putting up the wall (`walled`).
+    `max_copy` limits one copy made where a rename cannot help (`room`); `landlock` False keeps tasks from putting up the wall (`walled`).
     """
 
     folder: StateFolder
@@ -68,6 +69,7 @@ class Desk:
     progress: Progress = field(default_factory=Quiet)
     stop: StopFlag = field(default_factory=StopFlag)
     secrets: Mapping[str, str] = field(default_factory=dict)
+    max_copy: int = MAX_COPY
     landlock: bool = True
     host: str = field(default_factory=lambda: os.uname().nodename if hasattr(os, "uname") else "")
 

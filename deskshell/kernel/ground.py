@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from deskshell.errors import Conflict, ScopeError, StepFailed
@@ -113,6 +113,13 @@ class Ground:
                 known = moving.renameable(self._nearest(path), fd)
             self._renameable[pair] = known
         return known
+
+    def free_bytes(self, path: bytes) -> tuple[int, int]:
+        """The device that `path` will lie on, a name in a store included, and the bytes that are free there."""
+        store = self._stores.get(path.partition(b":")[0])
+        with nullcontext(self._nearest(path)) if store is None else _opened(store) as fd:
+            found = os.fstatvfs(fd)
+            return os.fstat(fd).st_dev, found.f_bavail * found.f_frsize
 
     def _nearest(self, path: bytes) -> int:
         while True:
