@@ -81,7 +81,12 @@ def command_line(shape: Shape, box: Path, text: str) -> str:
     if "{plan}" in text:
         plan = json.loads((box / "plan.json").read_text())["planId"]
     other = f" --set other={shlex.quote(str(other_folder(box)))}" if shape.cross_device else ""
-    text = text.replace("deskshell ", f"{shlex.quote(sys.executable)} -m deskshell ", 1)
+    program = "-m deskshell"
+    if planted := os.environ.get(
+        "SWEEP_PLANT"
+    ):  # in every command of the point: the recovery has the fault, too
+        program = f"{shlex.quote(str(ROOT / 'scripts/sweeping/planted.py'))} {planted}"
+    text = text.replace("deskshell ", f"{shlex.quote(sys.executable)} {program} ", 1)
     text = text.replace("{skill}", f"./skills/swept{other}").replace("{other_skill}", "./skills/other")
     return text.replace("{plan}", plan)
 
@@ -173,6 +178,7 @@ def problem(shape: Shape, box: Path) -> str | None:
     journal = _deskshell(shape, box, "journal verify --json")
     if not journal.get("ok", True):
         return f"journal damaged: {journal}"
+    at_claim = _read(box, "claimed.json") if (box / "claimed.json").exists() else now
     is_before = now == before
     is_after = _is_after(shape, box, now, before)
     status = _final_status(shape, box)
@@ -183,8 +189,10 @@ def problem(shape: Shape, box: Path) -> str | None:
         return "a task is still open after recovery"
     if claimed == "ok" and not is_after:
         return f"reported ok, but the tree is as before (journal: {status})"
-    if claimed == "rolled-back" and not is_before:
-        return "reported rolled back, but the tree is not as before"
+    if claimed == "rolled-back" and (not is_before or at_claim != before):
+        return f"reported rolled back, but the tree was not as before: {_difference(before, at_claim)}"
+    if status == "incomplete" and is_before:
+        return "the journal says that something is left, but the tree is as before"
     if status == "ok" and not is_after:
         return "the journal says ok, but the tree is as before"
     if status == "rolled-back" and not is_before:
@@ -253,11 +261,17 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 def recover(shape: Shape, box: Path) -> None:
     """What a user does next; what an incomplete rollback left (a failing disk) is then undone."""
+    if os.environ["SWEEP_MODE"] not in ("kill", "torn", "lost", "power"):
+        _note(box, "claimed.json")
     env = environment(shape, box)
-    subprocess.run([sys.executable, "-m", "deskshell", "recover", "--json"], cwd=box, env=env, check=False)
+    subprocess.run(
+        command_line(shape, box, "deskshell recover --json"), shell=True, cwd=box, env=env, check=False
+    )
     tasks = _deskshell(shape, box, "log --json").get("tasks", [])
     if tasks and tasks[0]["status"] == "incomplete" and tasks[0]["role"] == "run":
-        subprocess.run([sys.executable, "-m", "deskshell", "undo", "--json"], cwd=box, env=env, check=False)
+        subprocess.run(
+            command_line(shape, box, "deskshell undo --json"), shell=True, cwd=box, env=env, check=False
+        )
 
 
 def main(argv: list[str]) -> int:
