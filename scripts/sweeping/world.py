@@ -222,11 +222,7 @@ def _claim() -> str:
         if report.get("status") != "ok" or not report["tasks"]:
             return str(report.get("status", ""))
         return "ok" if report["rolledBack"] == report["tasks"][0]["total"] else "partly"
-    return (
-        str(report.get("status", ""))
-        if "error" not in report or report["error"] is None
-        else str(report.get("status", ""))
-    )
+    return str(report.get("status", ""))
 
 
 def _final_status(shape: Shape, box: Path) -> str:
@@ -246,6 +242,7 @@ def _deskshell(shape: Shape, box: Path, args: str) -> dict[str, Any]:
         env=environment(shape, box),
         capture_output=True,
         text=True,
+        check=False,
     )
     try:
         found: dict[str, Any] = json.loads(done.stdout)
