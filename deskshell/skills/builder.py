@@ -18,7 +18,7 @@ from deskshell.skills import folding
 from deskshell.skills.rendering import CompiledStep, Kinds, Rendered
 from deskshell.skills.walk import StateFolder
 
-_FURTHER_NAMES = 2  # besides the first free one, for what appears between plan and act
+_FURTHER_NAMES = 1  # besides the first free one, for what appears between plan and act
 
 
 class Skipped(Exception):
@@ -46,14 +46,11 @@ class Builder:
         self._numbers: dict[bytes, int] = {}  # target → where to go on counting
         self._tables: dict[bytes, CompiledStep] = {}  # target → the table that made it
 
-    def add(
-        self, step: CompiledStep, item: Rendered, *, hop: bytes | None = None, from_hop: bool = False
-    ) -> None:
+    def add(self, item: Rendered, *, hop: bytes | None = None, from_hop: bool = False) -> None:
         """Append one action.
 
         Args:
-            step: its table.
-            item: its id and values.
+            item: its table, id and values.
             hop: a temporary name; the action is a move to it,
             from_hop: or from it.
 
@@ -61,7 +58,7 @@ class Builder:
             PlanConflict: the planned tree does not allow it. ScopeError: it would touch the state folder.
             Skipped: its target is taken, and the manifest says to skip it then.
         """
-        args = item.args
+        step, args = item.step, item.args
         to_hop = hop is not None and not from_hop
         if hop is not None:
             args = {"from": args["from"], "to": hop} if to_hop else {"from": hop, "to": args["to"]}
@@ -75,14 +72,14 @@ class Builder:
         if isinstance(target, bytes):
             self._refuse_folded(target, action_id)
             self._tables[target] = step
-        self._append(step, Rendered(action_id, args, item.subject), action, final=not to_hop)
+        self._append(Rendered(step, action_id, args, item.subject), action, final=not to_hop)
 
-    def _append(self, step: CompiledStep, item: Rendered, action: Action, *, final: bool) -> None:
-        n = len(self.steps)
+    def _append(self, item: Rendered, action: Action, *, final: bool) -> None:
+        n, step = len(self.steps), item.step
         self._add_folders(self._view.take_folders(), n)
-        seen = self._view.take_seen()
         target = action.target()
         node = self._view.look(target) if isinstance(target, bytes) else None
+        seen = self._view.take_seen()
         planned = Step(
             n,
             item.action_id,
@@ -94,7 +91,6 @@ class Builder:
             seen,
             node.size if node is not None and node.kind == "file" else None,
         )
-        self._view.take_seen()
         self._note_secrets(planned)
         self.steps.append(planned)
 
@@ -137,7 +133,7 @@ class Builder:
         return args
 
     def _free_names(self, target: bytes, src: bytes | None) -> tuple[bytes, tuple[bytes, ...]]:
-        """The first free one of `target`, `target (2)`, …, and a few after it. Raises Skipped at `src` itself."""
+        """The first free one of `target`, `target (2)`, …, and what comes after it. Raises Skipped at `src` itself."""
         folder, _, name = target.rpartition(b"/")
         prefix = folder + b"/"
         k = self._numbers.get(target, 1)

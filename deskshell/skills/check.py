@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from deskshell.skills.params import Where
 from deskshell.skills.rendering import CompiledStep, Targets
 from deskshell.skills.subject import Secret, Value
 from deskshell.skills.units import Duration
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.skills.library import Skill
@@ -46,7 +46,7 @@ _WIDE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Finding:
     """One thing to mend: `level` is `error` (it cannot work as it is) or `warning`."""
 

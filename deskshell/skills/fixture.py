@@ -16,7 +16,6 @@ import binascii
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from deskshell.files import metadata, names, reading, tree
 from deskshell.skills import library, pictures
 from deskshell.skills.suggest import unknown
 from deskshell.skills.units import parse_duration
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.skills.library import Skill
@@ -43,7 +43,7 @@ _KEYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Entry:
     """One object of a world: its table (`files`, …), relative path, and the keys as read."""
 
@@ -52,7 +52,7 @@ class Entry:
     keys: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class World:
     """A fixture as read. `skip_reason` says why its skill cannot be tried here, "" when it can."""
 
@@ -62,7 +62,7 @@ class World:
     skip_reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Snapshot:
     """A folder as a value: `files.tree` entries with hashes, and the extended attributes of each path."""
 

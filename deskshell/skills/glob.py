@@ -9,10 +9,10 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from deskshell.errors import ManifestError
+from deskshell.slotted import slotted
 
 DEEP = "**"
 _MAGIC = re.compile(rb"[*?\[]")
@@ -23,7 +23,7 @@ Part: TypeAlias = bytes | str | Matcher
 """A literal name, `DEEP`, or a test of one name."""
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Pattern:
     """`base` is the folder to start from (no magic in it), `parts` what follows, one a path component."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,14 +25,17 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 Kinds = Mapping[str, type[Action]]
 
 
-@dataclass(frozen=True)
 class Skill:
     """A skill's folder. Its manifest is read when first asked for, so that listing survives a broken one."""
 
-    name: str
-    folder: Path
-    kinds: Kinds = field(repr=False)
-    shipped: bool = False
+    def __init__(self, name: str, folder: Path, kinds: Kinds, shipped: bool = False) -> None:
+        self.name = name
+        self.folder = folder
+        self.kinds = kinds
+        self.shipped = shipped
+
+    def __repr__(self) -> str:
+        return f"Skill({self.name!r}, {str(self.folder)!r})"
 
     @cached_property
     def manifest(self) -> Manifest:

@@ -28,6 +28,7 @@ from deskshell.files import names, reading
 from deskshell.kernel.action import Action
 from deskshell.kernel.report import text as reason
 from deskshell.skills import manifest_errors, step_args, template_check
+from deskshell.skills.suggest import one_line
 
 MAX_BYTES = 1 << 20
 RESERVED = ("file", "match", "row", "value", "n", "now")
@@ -220,6 +221,14 @@ def from_data(data: Any, kinds: Kinds, source: str) -> Manifest:
         ManifestError: something is unknown, missing or of the wrong type.
         IrreversibleError: an `fs.delete` that could not be undone.
     """
+    try:
+        return _checked(data, kinds, source)
+    except (ManifestError, IrreversibleError) as exc:
+        exc.message = one_line(exc.message)
+        raise
+
+
+def _checked(data: Any, kinds: Kinds, source: str) -> Manifest:
     if not isinstance(data, Mapping):
         raise ManifestError(f"{source}: a table is needed at the top")
     _refuse_surrogates(data, source)
@@ -287,6 +296,8 @@ def _refuse_surrogates(data: Any, source: str) -> None:
         json.dumps(data, ensure_ascii=False, default=str).encode("utf-8")
     except UnicodeEncodeError as exc:
         raise ManifestError(f"{source}: holds a lone surrogate, which is no character") from exc
+    except (RecursionError, TypeError, ValueError) as exc:
+        raise ManifestError(f"{source}: is nested too deeply, or not of plain values") from exc
 
 
 def _one_line(exc: BaseException) -> str:

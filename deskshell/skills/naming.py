@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from deskshell.errors import ManifestError, PlanConflict, StepFailed
 from deskshell.skills.subject import FILE_FIELDS, Found, Subject, Value
 from deskshell.skills.suggest import unknown
 from deskshell.skills.template import Lookup
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.skills.manifest import ForEach
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FILE_SOURCES = ("files", "folders", "paths")
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Available:
     """The names that one step has; checked when a manifest is read, before any value is known."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deskshell.errors import UsageError
@@ -12,6 +11,7 @@ from deskshell.skills.subject import Secret, Value
 from deskshell.skills.suggest import unknown
 from deskshell.skills.template import encode
 from deskshell.skills.units import Duration, parse_duration
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.skills.manifest import Manifest, ParamSpec
@@ -28,7 +28,7 @@ _BOOLS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Where:
     """What paths are relative to: the one rule for parameters, scopes, selectors and targets (F45).
 

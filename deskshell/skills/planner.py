@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from deskshell.skills.rendering import CompiledStep, Kinds, Rendered, Targets
 from deskshell.skills.select import World, select
 from deskshell.skills.subject import Subject
 from deskshell.skills.walk import Notes, StateFolder
+from deskshell.slotted import replace
 
 if TYPE_CHECKING:
     from deskshell.skills.library import Skill
@@ -194,19 +194,18 @@ class _Planner:
         at = 0
         while at < len(self._steps):
             step = self._steps[at]
-            items = self._items(step)
             if step.spec.action == _MOVE:
-                at += self._moves(at, [(step, item) for item in items])
+                at += self._moves(at)
                 continue
-            for item in items:
-                self._add(step, item)
+            for item in _consume(self._items(step)):
+                self._add(item)
             at += 1
 
     def _items(self, step: CompiledStep) -> list[Rendered]:
         """The actions of one table, over the tree as the steps so far will leave it."""
         for_each = step.spec.for_each
         subjects = [Subject()] if for_each is None else select(for_each, self._values, self._world, step.name)
-        items = [_named(step, step.render, subject) for subject in subjects]
+        items = [_named(step, subject) for subject in subjects]
         if len(items) > 1 and step.one_target:
             one, two = items[0].action_id, items[1].action_id
             target = items[0].args[step.kind.conflict_param]
@@ -216,100 +215,98 @@ class _Planner:
             )
         return items
 
-    def _add(
-        self, step: CompiledStep, item: Rendered, *, hop: bytes | None = None, from_hop: bool = False
-    ) -> None:
+    def _add(self, item: Rendered, *, hop: bytes | None = None, from_hop: bool = False) -> None:
         try:
-            self._builder.add(step, item, hop=hop, from_hop=from_hop)
+            self._builder.add(item, hop=hop, from_hop=from_hop)
         except Skipped as skipped:
             self._world.notes.add(skipped.reason, skipped.path)
 
     # moves
 
-    def _moves(self, at: int, group: list[tuple[CompiledStep, Rendered]]) -> int:
+    def _moves(self, at: int) -> int:
         """Plan the moves of a table, and of those after it that have to happen at once with it (F05).
 
         Returns how many tables that were.
         """
+        group = self._items(self._steps[at])
         tables = 1
         while (more := self._entangled_with(group, at + tables)) is not None:
-            group = group + more
+            group += more
             tables += 1
-        pairs = [(item.args["from"], item.args["to"]) for _, item in group]
+        pairs = [(item.args["from"], item.args["to"]) for item in group]
         if not moves.entangled(pairs):
-            for step, item in group:
-                self._add_move(step, item)
+            del pairs
+            for item in _consume(group):
+                self._add_move(item)
             return tables
-        self._refuse_shared(group)
+        _refuse_shared(group)
         hops: dict[int, bytes] = {}
         for leg in moves.order(pairs):
-            step, item = group[leg.move]
+            item = group[leg.move]
             if leg.to_hop:
                 hops[leg.move] = self._builder.hop(item.args["from"])
-                self._add(step, item, hop=hops[leg.move])
+                self._add(item, hop=hops[leg.move])
             elif leg.from_hop:
-                self._add(step, item, hop=hops[leg.move], from_hop=True)
+                self._add(item, hop=hops[leg.move], from_hop=True)
             else:
-                self._add_move(step, item)
+                self._add_move(item)
         return tables
 
-    def _add_move(self, step: CompiledStep, item: Rendered) -> None:
+    def _add_move(self, item: Rendered) -> None:
         src, dst = item.args["from"], item.args["to"]
         if src == dst:
             self._world.notes.add("already in its place", src)
-            return
-        if self._builder.is_respelling(src, dst):
+        elif self._builder.is_respelling(src, dst):
             hop = self._builder.hop(src)
-            self._add(step, item, hop=hop)
-            self._add(step, item, hop=hop, from_hop=True)
-            return
-        self._add(step, item)
+            self._add(item, hop=hop)
+            self._add(item, hop=hop, from_hop=True)
+        else:
+            self._add(item)
 
-    def _entangled_with(
-        self, group: Sequence[tuple[CompiledStep, Rendered]], at: int
-    ) -> list[tuple[CompiledStep, Rendered]] | None:
+    def _entangled_with(self, group: Sequence[Rendered], at: int) -> list[Rendered] | None:
         """The moves of table `at`, if one of them is to vacate what a move of `group` finds taken."""
         if at >= len(self._steps):
             return None
         step = self._steps[at]
         if step.spec.action != _MOVE or any(
-            each.conflict != "refuse" for each in (step, *(s for s, _ in group))
+            each.conflict != "refuse" for each in (step, *(i.step for i in group))
         ):
             return None
-        sources = {item.args["from"] for _, item in group}
-        taken = {
-            item.args["to"]
-            for _, item in group
-            if item.args["to"] not in sources and self._world.view.exists(item.args["to"])
-        }
-        if not taken:
-            self._world.view.take_seen()
-            return None
-        items = [(step, item) for item in self._items(step)]
+        sources = {item.args["from"] for item in group}
+        targets = [item.args["to"] for item in group]
+        taken = {target for target in targets if target not in sources and self._world.view.exists(target)}
+        items = self._items(step) if taken else []
         self._world.view.take_seen()
-        return items if any(item.args["from"] in taken for _, item in items) else None
-
-    def _refuse_shared(self, group: Sequence[tuple[CompiledStep, Rendered]]) -> None:
-        """Two moves of one object, or to one target, cannot both happen."""
-        for key, what in (("from", "both move"), ("to", "both have the target")):
-            seen: dict[bytes, str] = {}
-            for step, item in group:
-                path = item.args[key]
-                other = seen.setdefault(path, item.action_id)
-                if other != item.action_id and (key == "from" or step.conflict == "refuse"):
-                    raise PlanConflict(
-                        f"steps `{other}` and `{item.action_id}` {what} `{names.show(path)}`",
-                        hint="change one of them",
-                    )
+        return items if any(item.args["from"] in taken for item in items) else None
 
 
-def _named(step: CompiledStep, render: Any, subject: Subject) -> Rendered:
+def _consume(items: list[Rendered]) -> Iterator[Rendered]:
+    """Each item in turn, given up by the list: what was planned need not be kept twice."""
+    items.reverse()
+    while items:
+        yield items.pop()
+
+
+def _refuse_shared(group: Sequence[Rendered]) -> None:
+    """Two moves of one object, or to one target, cannot both happen."""
+    for key, what in (("from", "both move"), ("to", "both have the target")):
+        seen: dict[bytes, str] = {}
+        for item in group:
+            path = item.args[key]
+            other = seen.setdefault(path, item.action_id)
+            if other != item.action_id and (key == "from" or item.step.conflict == "refuse"):
+                raise PlanConflict(
+                    f"steps `{other}` and `{item.action_id}` {what} `{names.show(path)}`",
+                    hint="change one of them",
+                )
+
+
+def _named(step: CompiledStep, subject: Subject) -> Rendered:
     """Render, with the step's name in front of whatever is wrong."""
     try:
-        rendered: Rendered = render(subject)
+        return step.render(subject)
     except DeskshellError as exc:
         if step.name not in exc.message:
             exc.message = f"step `{step.name}`: {exc.message}"
             exc.args = (exc.message,)
         raise
-    return rendered

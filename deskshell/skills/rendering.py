@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deskshell.errors import PlanConflict, ScopeError, UsageError
@@ -16,6 +15,7 @@ from deskshell.skills import conditions, template
 from deskshell.skills.naming import FILE_SOURCES, Values
 from deskshell.skills.params import Where
 from deskshell.skills.subject import Subject, Value
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.skills.manifest import StepSpec
@@ -50,10 +50,11 @@ class Targets:
         return paths.join(known, name)
 
 
-@dataclass(slots=True)
+@slotted()
 class Rendered:
-    """One action to be: its id, its kind's values, and what to put in its step."""
+    """One action to be: its table, its id, its kind's values, and what it is about."""
 
+    step: CompiledStep
     action_id: str
     args: dict[str, Any]
     subject: Subject
@@ -87,7 +88,7 @@ class CompiledStep:
 
     def render(self, subject: Subject) -> Rendered:
         """The id and the values for one item."""
-        return Rendered(self._id(subject), self._render(subject), subject)
+        return Rendered(self, self._id(subject), self._render(subject), subject)
 
     def asserts(self, rendered: Rendered) -> tuple[Assertion, ...]:
         """The post-conditions, in which the step's own keys can be named."""

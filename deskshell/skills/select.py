@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from deskshell.skills.naming import FILE_SOURCES, Values
 from deskshell.skills.params import Where
 from deskshell.skills.subject import Found, Subject
 from deskshell.skills.walk import Notes, StateFolder
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.skills.manifest import ForEach
@@ -24,7 +24,7 @@ _WANTED = {"files": ("file",), "folders": ("folder",), "paths": ("file", "folder
 _NOTES = {"link": "a link", "special": "no regular file"}
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class World:
     """What a plan's selectors read, and what they may."""
 

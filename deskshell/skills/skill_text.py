@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from deskshell.slotted import field, slotted
 
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
@@ -12,7 +13,7 @@ KNOWN_KEYS = ("name", "description", "license", "compatibility", "metadata", "al
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*):(?:[ \t]+(.*))?")
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class SkillText:
     """The head's keys (text, or a table of texts) and the prose after it."""
 

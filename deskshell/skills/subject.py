@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
@@ -14,11 +13,12 @@ from deskshell.files import names, reading
 from deskshell.kernel.view import Node
 from deskshell.skills import media
 from deskshell.skills.units import Duration
+from deskshell.slotted import slotted
 
 AT_CWD = -100  # AT_FDCWD: absolute paths, no folder to start from
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Secret:
     """Stands for the value of the secret parameter `name`."""
 
@@ -35,43 +35,53 @@ class Found:
     step will make it), `node` what the plan knows of it (None: it stands on disk as it is).
     """
 
-    __slots__ = ("_stat", "_taken", "kind", "name", "node", "origin", "path")
+    # There may be a hundred thousand of them: no more is kept than is needed.
+    __slots__ = ("_size", "_taken", "_time", "kind", "node", "origin", "path")
 
-    def __init__(self, path: bytes, name: bytes, kind: str, origin: bytes | None, node: Node | None) -> None:
+    def __init__(self, path: bytes, kind: str, origin: bytes | None, node: Node | None) -> None:
         self.path = path
-        self.name = name
         self.kind = kind
-        self.origin = origin
+        self.origin = path if origin == path else origin
         self.node = node
-        self._stat: os.stat_result | None = None
+        self._size = -1
+        self._time = 0
         self._taken: datetime | bool | None = False
+
+    @property
+    def name(self) -> bytes:
+        """The last part of the path."""
+        return self.path[self.path.rfind(b"/") + 1 :]
 
     def show(self) -> str:
         """The path for messages, in backticks."""
         return f"`{names.show(self.path)}`"
 
     @property
-    def stat(self) -> os.stat_result:
-        """The object as it is on disk. Raises PlanConflict when it is not there (any more)."""
-        if self._stat is None:
-            try:
-                # A third of the cost of a full look, and nothing here is recorded.
-                self._stat = os.lstat(self.readable("size or time"))
-            except FileNotFoundError as exc:
-                raise PlanConflict(
-                    f"{self.show()} vanished while planning", hint="run the command again"
-                ) from exc
-        return self._stat
-
-    @property
     def size(self) -> int:
         """Bytes; known for what a step will make, too."""
-        return self.node.size if self.node is not None and self.node.origin is None else self.stat.st_size
+        if self.node is not None and self.node.origin is None:
+            return self.node.size
+        if self._size < 0:
+            self._look()
+        return self._size
 
     @property
     def mtime_ns(self) -> int:
         """When its content last changed."""
-        return self.stat.st_mtime_ns
+        if self._size < 0:
+            self._look()
+        return self._time
+
+    def _look(self) -> None:
+        """Raises PlanConflict when it is not there (any more)."""
+        try:
+            # A third of the cost of a full look, and nothing here is recorded.
+            found = os.lstat(self.readable("size or time"))
+        except FileNotFoundError as exc:
+            raise PlanConflict(
+                f"{self.show()} vanished while planning", hint="run the command again"
+            ) from exc
+        self._size, self._time = found.st_size, found.st_mtime_ns
 
     @property
     def taken(self) -> datetime | None:
@@ -95,7 +105,7 @@ class Found:
         return self.origin
 
 
-@dataclass(slots=True)
+@slotted()
 class Subject:
     """What the templates of one action can read. `n` counts from 1 within its step."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from deskshell.files import names
+
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`` (did you mean `x`?)`` for the closest of `known`, or nothing when none is close."""
@@ -17,3 +19,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """``unknown key `form` (did you mean `from`?)``."""
     return f"unknown {what} `{name}`{nearest(name, known)}"
+
+
+def one_line(text: str) -> str:
+    """`text` without line ends and control characters: what an agent or a stranger's file calls things is printed."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else names.show(char.encode("utf-8", "surrogatepass")) for char in text
+    )

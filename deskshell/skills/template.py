@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
@@ -22,6 +21,7 @@ from deskshell.files import names
 from deskshell.kernel.secrets import SecretText
 from deskshell.skills.subject import Secret, Subject, Value
 from deskshell.skills.units import Duration
+from deskshell.slotted import slotted
 
 Lookup: TypeAlias = Callable[[Subject], Value | None]
 """Reads one name of one item; None when the item has no such value."""
@@ -37,7 +37,7 @@ class Names(Protocol):
         """How a message names the item, such as `` `a.jpg` ``."""
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Field:
     """One `{…}`: the names to try in order, and the format ("" when there is none)."""
 
@@ -48,7 +48,7 @@ class Field:
         return "{" + "|".join(self.names) + (f":{self.format}" if self.format else "") + "}"
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Template:
     """A parsed template: text and fields in order."""
 

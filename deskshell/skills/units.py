@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from deskshell.errors import UsageError
+from deskshell.slotted import slotted
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"([0-9]{1,9})\s*([smhdw])")
@@ -17,7 +17,7 @@ _BYTES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Duration:
     """A length of time; `text` is how it was written."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from deskshell.errors import NotFound, ScopeError
 from deskshell.files import names
@@ -12,11 +11,12 @@ from deskshell.files.paths import is_within
 from deskshell.kernel.view import Entry, View
 from deskshell.skills.glob import DEEP, Matcher, Part, Pattern
 from deskshell.skills.subject import Found
+from deskshell.slotted import field, slotted
 
 _OWN = b".deskshell-"  # temporaries and hops of a task that runs, or that a crash left to recovery
 
 
-@dataclass(slots=True)
+@slotted()
 class Notes:
     """What was left out, for the reader of a preview: reason → the first few names, and how many."""
 
@@ -78,7 +78,7 @@ class StateFolder:
         return path == self.path or path.startswith(self._below) or self.path.startswith(path + b"/")
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Skip:
     """What is not wanted: names (folders with all they hold, too) and paths relative to the pattern's base."""
 
@@ -120,7 +120,7 @@ def find(
                 if onward and is_folder:
                     todo.append((path, onward))
                 if accepted:
-                    yield Found(path, name, entry.kind, entry.origin, entry.node)
+                    yield Found(path, entry.kind, entry.origin, entry.node)
         except PermissionError as exc:
             if folder == base:
                 raise ScopeError(

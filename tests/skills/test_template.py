@@ -24,7 +24,7 @@ VALUES = Values(
 
 
 def found(path: bytes) -> Subject:
-    return Subject(n=3, file=Found(path, path.rpartition(b"/")[2], "file", path, None))
+    return Subject(n=3, file=Found(path, "file", path, None))
 
 
 def text(source: str, subject: Subject | None = None) -> str:
