@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from deskshell.errors import CapabilityError, ScopeError
 from deskshell.files import names, scope
+from deskshell.slotted import slotted
 
 FS_READ = "fs.read"
 FS_WRITE = "fs.write"
@@ -27,8 +27,7 @@ class Target(Protocol):
         """A form for people, safe to print."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathTarget:
+class PathTarget(NamedTuple):
     """A path: absolute, its parent resolved, the last component never followed."""
 
     path: bytes
@@ -43,8 +42,7 @@ class PathTarget:
         return names.show(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class UrlTarget:
+class UrlTarget(NamedTuple):
     """A URL; in scope when scheme, host and port are equal and the path lies below the prefix."""
 
     url: str
@@ -59,8 +57,7 @@ class UrlTarget:
         return names.show(f"{parts.scheme}://{parts.netloc}{parts.path}".encode())
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(NamedTuple):
     """A capability that a step needs, and the target it needs it for."""
 
     capability: str
@@ -72,7 +69,7 @@ def path_need(capability: str, path: bytes) -> Need:
     return Need(capability, PathTarget(path))
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Scope:
     """Where a capability holds: a resolved folder or file (bytes), or a URL prefix (str).
 
@@ -83,7 +80,7 @@ class Scope:
     declared: str
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Grant:
     """The user's yes to one capability in its scopes, for one task."""
 
@@ -136,6 +133,7 @@ class Checker:
     def __init__(self, declared: Iterable[Grant], granted: Iterable[Grant]) -> None:
         self._declared = _by_name(declared)
         self._granted = _by_name(granted)
+        self._covered: set[tuple[str, bytes]] = set()  # (capability, folder) with all that is in the folder
 
     def check(self, step: str, needs: Iterable[Need]) -> None:
         """Refuse the plan if a need of `step` is not covered.
@@ -145,9 +143,14 @@ class Checker:
             ScopeError: it is granted, but not for this target.
         """
         for need in needs:
-            if any(need.target.within(each) for each in self._granted.get(need.capability, ())):
+            folder = need.target.path.rpartition(b"/")[0] if isinstance(need.target, PathTarget) else b""
+            if (need.capability, folder) in self._covered:
                 continue
-            self._refuse(step, need)
+            scopes = self._granted.get(need.capability, ())
+            if not any(need.target.within(each) for each in scopes):
+                self._refuse(step, need)
+            if folder and any(PathTarget(folder).within(each) for each in scopes):
+                self._covered.add((need.capability, folder))
 
     def _refuse(self, step: str, need: Need) -> None:
         target, name = need.target.show(), need.capability
