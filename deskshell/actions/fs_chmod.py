@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from deskshell.errors import PlanConflict
@@ -13,9 +12,10 @@ from deskshell.kernel.capability import FS_WRITE, Need, path_need
 from deskshell.kernel.context import Context
 from deskshell.kernel.summary import name
 from deskshell.kernel.view import View
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class FsChmod(Action):
     """The object at `path` gets the permission bits `mode`. It must have one name only.
 

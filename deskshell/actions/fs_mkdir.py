@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from deskshell.kernel.action import Action, Example, Param, Prior
@@ -13,9 +12,10 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.params import parent
 from deskshell.kernel.summary import name
 from deskshell.kernel.view import View
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class FsMkdir(Action):
     """A new, empty folder at `path`. Undo removes it when it is empty again, and only then."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ from deskshell.kernel.capability import NET_REQUEST, Need, Scope, UrlTarget
 from deskshell.kernel.context import Context
 from deskshell.kernel.secrets import SecretText
 from deskshell.kernel.view import View
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector, Request
@@ -24,7 +24,7 @@ _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f-\U0010ffff\\]")  # what is not ASCII i
 _READ_BYTES = 1 << 16  # of the answer, which is not kept
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class HttpRequest(Action):
     """One request to `url`. Its answer's status must be `expect`, or any 2xx without one.
 

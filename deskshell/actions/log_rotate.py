@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from deskshell.errors import PlanConflict
@@ -15,11 +14,12 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.params import parent
 from deskshell.kernel.summary import arrow, name
 from deskshell.kernel.view import View
+from deskshell.slotted import replace, slotted
 
 _NUMBERS = range(2, 7)  # app.log.2 … app.log.6
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class LogRotate(Action):
     """`path` becomes `archive`; a new, empty file with the same owner, mode and ACL takes its name.
 

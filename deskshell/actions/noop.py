@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from deskshell.kernel.action import Action, Example, Prior
 from deskshell.kernel.capability import Need
 from deskshell.kernel.context import Context
 from deskshell.kernel.view import View
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Noop(Action):
     """Nothing happens."""
 

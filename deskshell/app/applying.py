@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing as closes
-from dataclasses import dataclass
 from typing import Any
 
 from deskshell.app import claims, consent, plans, running
@@ -25,11 +24,12 @@ from deskshell.kernel.report import TaskReport
 from deskshell.kernel.roots import Roots
 from deskshell.kernel.secrets import missing
 from deskshell.kernel.stored import StoredPlan
+from deskshell.slotted import slotted
 
 _EXIT = {"applied": 0, "already_applied": 0, "failed": 1, "busy": 4}
 
 
-@dataclass(slots=True)
+@slotted()
 class PlanOutcome:
     """What became of an attempt to apply a plan.
 

@@ -6,7 +6,6 @@ by recovery after a kill. There is no second record that could contradict it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from deskshell.kernel import history, record
 from deskshell.kernel.history import Head
 from deskshell.kernel.report import TaskReport
 from deskshell.kernel.stored import StoredPlan
+from deskshell.slotted import replace
 from deskshell.store.journal import Journal
 
 
@@ -77,7 +77,7 @@ def first_result(journal: Journal, claim: Claim, stored: StoredPlan | None) -> T
 
     Without `stored` (its record was cleared away) steps that were never begun are not in it.
     """
-    head = dataclasses.replace(claim.head, later=[])
+    head = replace(claim.head, later=[])
     end = head.end or {}
     fold = history.fold(journal, head)
     begun = {n: journal_log.step_detail(journal, fold, n).report for n in fold.steps if n >= 0}

@@ -13,16 +13,16 @@ A person's approval on the terminal stands above all others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from deskshell.config import Settings
 from deskshell.errors import IrreversibleError, PlanRefused
 from deskshell.files import names
 from deskshell.kernel import gate
 from deskshell.kernel.plan import Plan, Step
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Consent:
     """What the caller brings: its own yes (`flag`), and what a person said when asked through it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing as closes
-from dataclasses import dataclass
 from typing import Any
 
 from deskshell.app.log import step_detail
@@ -16,11 +15,12 @@ from deskshell.kernel.desk import Desk
 from deskshell.kernel.effects import Effect, Move, Swap
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.report import put_target
+from deskshell.slotted import slotted
 
 _MOST_BYTES = 1 << 20  # above it a diff helps nobody; the hash says whether it changed
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class StepDiff:
     """One step's change of content. `lines` is None for binary or large content, and for what is gone."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from deskshell.app.desktop import Desktop
@@ -14,13 +13,14 @@ from deskshell.files import landlock, moving
 from deskshell.files.identity import fs_id, stat_path
 from deskshell.files.names import show
 from deskshell.kernel import history
+from deskshell.slotted import slotted
 from deskshell.store.kept import Kept
 
 _LOW_BYTES = 256 << 20
 _LOW_SHARE = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Check:
     """One finding. `ok` is True, None for a warning, False for a failure."""
 

@@ -14,11 +14,11 @@ import re
 import secrets
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from deskshell.errors import NotFound, StateFolderError, UsageError
 from deskshell.files import names
+from deskshell.slotted import slotted
 from deskshell.store.folder import StateFolder
 from deskshell.store.records import Records
 
@@ -34,7 +34,7 @@ _KEY = re.compile(r"dsk_([0-9a-f]{12})_([0-9A-Za-z_-]{43})")
 _ID = re.compile(r"[0-9a-f]{12}")
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Key:
     """A key as it is stored; times are milliseconds of the wall clock."""
 

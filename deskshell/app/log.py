@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from deskshell.files import names
@@ -13,11 +12,12 @@ from deskshell.kernel import history, record
 from deskshell.kernel.effects import Drop, Effect, Move, Swap
 from deskshell.kernel.history import Fold, Head
 from deskshell.kernel.report import Left, StepReport, put_target
+from deskshell.slotted import field, slotted
 from deskshell.store.journal import Journal
 from deskshell.store.lock import Holder
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class TaskSummary:
     """One task of the log.
 
@@ -54,7 +54,7 @@ class TaskSummary:
         }
 
 
-@dataclass(slots=True)
+@slotted()
 class StepDetail:
     """One step of `show`: as `StepReport`, with its undo, content hash and what keeping its undo costs."""
 
@@ -74,7 +74,7 @@ class StepDetail:
         }
 
 
-@dataclass(slots=True)
+@slotted()
 class TaskDetail:
     """Everything the journal says of one task. `facts` is its `begin` line without internals."""
 

@@ -16,6 +16,7 @@ from deskshell.errors import PlanRefused
 from deskshell.kernel import roots
 from deskshell.kernel.desk import Desk, now_ms
 from deskshell.kernel.roots import Roots
+from deskshell.slotted import replace
 
 if TYPE_CHECKING:
     from deskshell.app.applying import PlanOutcome
@@ -90,7 +91,6 @@ class Planning:
             PlanRefused: there is nothing to do, or the disk changed meanwhile.
             CapabilityError, ScopeError, IrreversibleError: it could never be applied.
         """
-        import dataclasses
 
         plan = prepared.plan
         if not plan.steps:
@@ -98,7 +98,7 @@ class Planning:
         granted = declared_for(plan, grants)
         plan.check(granted)
         stored = self._store().add(
-            dataclasses.replace(plan, declared=granted),
+            replace(plan, declared=granted),
             cwd=os.fsencode(cwd),
             ttl_s=self.settings.plan_ttl_s if ttl_s is None else ttl_s,
             now_ms=now_ms(),

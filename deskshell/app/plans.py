@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import closing as closes
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from deskshell.app import claims
@@ -27,13 +26,14 @@ from deskshell.kernel.capability import path_roots
 from deskshell.kernel.effects import put_path
 from deskshell.kernel.plan import Plan
 from deskshell.kernel.stored import PLAN_ID, Kinds, StoredPlan
+from deskshell.slotted import slotted
 from deskshell.store.journal import Journal
 from deskshell.store.records import Records
 
 _APPROVAL = "approval-"
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Approval:
     """A person's yes to one plan, given on a terminal: bound to its id and digest, used up when it is applied."""
 
@@ -41,7 +41,7 @@ class Approval:
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class PlanState:
     """A stored plan and what has become of it.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from deskshell.kernel import gate
 from deskshell.kernel.capability import Grant
 from deskshell.kernel.plan import Plan, Step
 from deskshell.kernel.report import StepReport, TaskReport
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Question:
     """One question of `--ask`: about a capability, or (`capability` empty) about irreversible steps."""
 
@@ -20,7 +20,7 @@ class Question:
     irreversible_steps: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Prepared:
     """A plan and what it takes to apply it."""
 

@@ -6,7 +6,6 @@ One use of stored plans: what is planned is a single `log.rotate`, what is appli
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from deskshell.errors import NotFound, PlanRefused
 from deskshell.files.paths import resolve
 from deskshell.kernel.plan import Plan
 from deskshell.kernel.roots import Roots
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.app import App
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOG = "app.log"
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Rotation:
     """A planned rotation: the archive's name, and how large the log is."""
 

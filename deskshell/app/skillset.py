@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deskshell.config import Settings
 from deskshell.errors import DeskshellError
+from deskshell.slotted import field, replace, slotted
 
 if TYPE_CHECKING:
     from deskshell.skills.fixture import World
     from deskshell.skills.library import Skill
 
 
-@dataclass(slots=True)
+@slotted()
 class SkillTest:
     """The outcome as one line (`PASS name N steps · undo N steps · byte for byte`) and what differs."""
 
@@ -52,7 +51,7 @@ def _try(skill: Skill, world: World, place: Path, settings: Settings) -> SkillTe
     root.mkdir()
     values = fixture.build_world(world, root)
     before = fixture.snapshot(root)
-    app = App(dataclasses.replace(settings, home=place / "state"), front="test")
+    app = App(replace(settings, home=place / "state"), front="test")
     prepared = app.prepare(str(skill.folder), values, cwd=root, secrets={})
     ran = app.run(prepared, allow_irreversible=False)
     if ran.status != "ok":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deskshell.cli.options import Json, command, single
+from deskshell.slotted import replace
 
 if TYPE_CHECKING:
     from deskshell.app import App
@@ -107,7 +107,7 @@ def _app(home: Path) -> App:
     from deskshell import config
     from deskshell.app import App
 
-    return App(dataclasses.replace(config.load(os.environ), home=home), front="cli")
+    return App(replace(config.load(os.environ), home=home), front="cli")
 
 
 def _tell(report: TaskReport, undone: UndoReport | None, items: int) -> None:

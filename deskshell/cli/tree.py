@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from deskshell.cli import output
 from deskshell.cli.columns import width
 from deskshell.cli.output import Styled
 from deskshell.cli.wording import shell_path, size
 from deskshell.files import names
+from deskshell.slotted import field, slotted
 
 #: Lines of a whole tree, and children of one folder, beyond which the rest is only counted.
 MOST_LINES = 60
@@ -20,7 +20,7 @@ _GUIDES = ("├── ", "└── ", "│   ", "    ")
 _PLAIN = ("  ", "  ", "  ", "  ")
 
 
-@dataclass(slots=True)
+@slotted()
 class Node:
     """One name in the tree; `note` is what the plan does to it, empty for a folder that only contains."""
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from deskshell.files import syscalls
 from deskshell.files.identity import Stat, stat_at, stat_fd
 from deskshell.files.names import show
 from deskshell.files.opening import O_CLOEXEC, O_NOFOLLOW
+from deskshell.slotted import field, slotted
 
 ACL_ACCESS = b"system.posix_acl_access"
 ACL_DEFAULT = b"system.posix_acl_default"
@@ -40,7 +40,7 @@ _CANNOT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Metadata:
     """What a copy keeps besides content: mode bits (0o7777), owner, times in ns, extended attributes.
 

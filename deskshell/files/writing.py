@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from deskshell.files.identity import Stat, stat_fd
 from deskshell.files.moving import sync_file
 from deskshell.files.opening import O_CLOEXEC, O_NOFOLLOW
+from deskshell.slotted import slotted
 
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC | getattr(os, "O_BINARY", 0)
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Copied:
     """A new object: how it looks now, what is in it, and what of the original it could not keep.
 

@@ -6,7 +6,6 @@ import fnmatch
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from deskshell.errors import ManifestError
@@ -14,6 +13,7 @@ from deskshell.files import names
 from deskshell.kernel.capability import FS_READ, Need, path_need
 from deskshell.kernel.effects import get_path, put_path
 from deskshell.kernel.secrets import SecretText
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.kernel.context import Context
@@ -34,7 +34,7 @@ class Assertion(Protocol):
         """The manifest's form with templates filled in, for stored plans (`from_json`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class _OnPath:
     path: bytes
 
@@ -55,7 +55,7 @@ class _OnPath:
         return None if found.kind == "file" else f"`{names.show(self.path)}` is a {found.kind}, not a file"
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Exists(_OnPath):
     """`exists`: something has this name, a dangling link included."""
 
@@ -69,7 +69,7 @@ class Exists(_OnPath):
         return self._form("exists")
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Missing(_OnPath):
     """`missing`: nothing has this name."""
 
@@ -83,7 +83,7 @@ class Missing(_OnPath):
         return self._form("missing")
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class IsFolder(_OnPath):
     """`is_folder`: a folder, and no link to one, has this name."""
 
@@ -101,7 +101,7 @@ class IsFolder(_OnPath):
         return self._form("is_folder")
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Sha256(_OnPath):
     """`sha256` + `path`: the regular file there has this hash. Raises ManifestError when it is none."""
 
@@ -124,7 +124,7 @@ class Sha256(_OnPath):
         return self._form("path", sha256=self.sha256)
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Contains(_OnPath):
     """`contains` + `path`: the regular file there holds this text, as UTF-8."""
 
@@ -144,7 +144,7 @@ class Contains(_OnPath):
         return self._form("path", contains=self.text.to_json())
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Count(_OnPath):
     """`count` + `files`: so many names in one folder match; `path` ends in a pattern (`*`, `?`, `[…]`)."""
 
@@ -177,7 +177,7 @@ class Count(_OnPath):
         return self._form("files", count=self.count)
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Status:
     """`status`: what the server answered to the step's request."""
 

@@ -7,7 +7,6 @@ itself between renaming and a verified copy, by what the file systems at hand al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 from deskshell.errors import Conflict, StepFailed
@@ -17,6 +16,7 @@ from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.secrets import SecretText
 from deskshell.kernel.sequence import make_movable, take_back
+from deskshell.slotted import replace
 
 
 class Progress(Protocol):

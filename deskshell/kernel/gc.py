@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from deskshell.kernel import history, record
 from deskshell.kernel.desk import Desk
+from deskshell.slotted import field, slotted
 from deskshell.store.kept import Kept
 
 _OURS = re.compile(r"task-[0-9]{1,18}")
 _BEFORE_ALL = -(10**18)  # below the number of any segment
 
 
-@dataclass(slots=True)
+@slotted()
 class Expiry:
     """One task whose undo data goes: its bytes, and whether an undo (or redo) ends with it."""
 
@@ -29,7 +29,7 @@ class Expiry:
         return {"taskId": self.task_id, "skill": self.skill, "bytes": self.bytes, "ends": self.ends}
 
 
-@dataclass(slots=True)
+@slotted()
 class GcReport:
     """What gc freed (or with `dry_run` would free), and what undo data remains."""
 
@@ -80,7 +80,7 @@ def plan_gc(
     return found, total - sum(each.bytes for each in found)
 
 
-@dataclass(slots=True)
+@slotted()
 class _Family:
     """A run with its undos and redos: what one of them holds, another may need. It ages from its last one.
 

@@ -9,19 +9,19 @@ back has met all of it by the time it meets the task itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from deskshell.errors import NotFound
 from deskshell.files import names
 from deskshell.kernel import record
+from deskshell.slotted import field, slotted
 from deskshell.store.journal import Journal
 from deskshell.store.segments import Place
 
 OPEN = "open"
 
 
-@dataclass(slots=True)
+@slotted()
 class Head:
     """One task as the journal has it: its `begin`, its `end` (None while open) and where they stand.
 
@@ -157,7 +157,7 @@ def _id_ms(task_id: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-@dataclass(slots=True)
+@slotted()
 class StepState:
     """One step, folded: `status`, where its intent and latest result stand, and which task last made it so.
 
@@ -177,7 +177,7 @@ class StepState:
         return self.status == "ok" or (self.status == "failed" and not self.taken_back)
 
 
-@dataclass(slots=True)
+@slotted()
 class Fold:
     """A task's steps by number, in the order they were begun, and its folders' times.
 

@@ -7,7 +7,6 @@ before it would leave it, staging nothing) and the undo itself.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from deskshell.errors import Conflict
@@ -17,11 +16,12 @@ from deskshell.kernel.context import Context
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.sequence import make_movable
+from deskshell.slotted import field, slotted
 
 _FORCE = "see the change with `--check`; `--force` keeps a copy of what is there and goes ahead"
 
 
-@dataclass(slots=True)
+@slotted()
 class Expected:
     """Changes that are expected to have happened: shared by the checks of several tasks in a row.
 

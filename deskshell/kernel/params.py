@@ -11,13 +11,13 @@ import binascii
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deskshell.errors import ManifestError
 from deskshell.files import names
 from deskshell.kernel.effects import get_path, put_path
 from deskshell.kernel.secrets import SecretText, plain
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.kernel.action import Action
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     A = TypeVar("A", bound=Action)
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Param:
     """One key of an action in a manifest.
 
@@ -41,7 +41,7 @@ class Param:
         table     text to text that may hold secrets → tuple of (str, SecretText), in order
         paths     several paths → tuple of bytes (only set by the planner)
 
-    `attr` is the dataclass field, where `name` cannot be one (`from`). A parameter that is not
+    `attr` is the field, where `name` cannot be one (`from`). A parameter that is not
     required and not given has the value `default`.
     """
 
@@ -55,7 +55,7 @@ class Param:
 
     @property
     def field(self) -> str:
-        """The name of the dataclass field."""
+        """The name of the field."""
         return self.attr or self.name
 
 

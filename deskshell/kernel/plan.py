@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from deskshell.files.identity import Identity
 from deskshell.kernel.action import Action, Reversibility
 from deskshell.kernel.capability import Checker, Grant, Need
+from deskshell.slotted import field, slotted
 
 if TYPE_CHECKING:
     from deskshell.kernel.assertion import Assertion
 
 
-@dataclass(slots=True)
+@slotted()
 class Step:
     """One entry of a plan.
 
@@ -63,7 +63,7 @@ class Step:
                 yield from (need for need in assertion.needs() if need.target not in known)
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Origin:
     """Where a plan comes from; goes into the task's `begin` line.
 
@@ -80,7 +80,7 @@ class Origin:
     owner: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Plan:
     """Steps in order, with what they need and where they come from.
 

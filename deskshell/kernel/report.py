@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from deskshell.errors import DeskshellError
 from deskshell.files import names
 from deskshell.kernel.effects import put_path
+from deskshell.slotted import field, slotted
 
 
-@dataclass(slots=True)
+@slotted()
 class StepReport:
     """One step: `status` is planned, ok, failed, rolled-back or skipped.
 
@@ -50,7 +50,7 @@ class StepReport:
         return data
 
 
-@dataclass(slots=True)
+@slotted()
 class Left:
     """One change that remains, and why."""
 
@@ -65,7 +65,7 @@ class Left:
         return data
 
 
-@dataclass(slots=True)
+@slotted()
 class TaskReport:
     """One run, or its preview.
 
@@ -114,7 +114,7 @@ class TaskReport:
         }
 
 
-@dataclass(slots=True)
+@slotted()
 class EntryReport:
     """What undo did, or with `--check` would do, with one step.
 
@@ -146,7 +146,7 @@ class EntryReport:
         return data
 
 
-@dataclass(slots=True)
+@slotted()
 class UndoneTask:
     """One task of an undo or redo: `status` is undone, partly, refused or nothing.
 
@@ -180,7 +180,7 @@ class UndoneTask:
         }
 
 
-@dataclass(slots=True)
+@slotted()
 class UndoReport:
     """An undo, a redo or a check over one or more tasks, newest first.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError
@@ -23,12 +22,13 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import numbers
 from deskshell.kernel.report import Left, ranges, text
 from deskshell.kernel.sequence import take_back as take_effects_back
+from deskshell.slotted import field, slotted
 from deskshell.store.segments import Place
 
 _EDIT_NS = 1_000_000_000  # an edit sets mtime and ctime together, a rename ctime alone
 
 
-@dataclass(slots=True)
+@slotted()
 class TakenBack:
     """What taking a task back came to.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from deskshell.files import names
 from deskshell.files.paths import is_within
 from deskshell.kernel.capability import Grant, PathTarget, Scope, path_roots
 from deskshell.kernel.plan import Plan
+from deskshell.slotted import replace
 
 Roots = Sequence[bytes]
 
@@ -22,7 +22,7 @@ def narrow(grants: Iterable[Grant], roots: Roots | None) -> tuple[Grant, ...]:
     """
     if roots is None:
         return tuple(grants)
-    return tuple(dataclasses.replace(grant, scopes=_within(grant, roots)) for grant in grants)
+    return tuple(replace(grant, scopes=_within(grant, roots)) for grant in grants)
 
 
 def _within(grant: Grant, roots: Roots) -> tuple[Scope, ...]:
@@ -61,7 +61,7 @@ def restrict(plan: Plan, roots: Roots | None) -> Plan:
                     f"step `{step.action_id}` touches `{target.show()}`, outside the roots of this server: {shown}",
                     hint="the person who starts the server chooses its roots (`--root`); a client can only narrow them",
                 )
-    return dataclasses.replace(plan, declared=narrow(plan.declared, roots))
+    return replace(plan, declared=narrow(plan.declared, roots))
 
 
 def covers(roots: Roots | None, begin: Mapping[str, Any]) -> bool:

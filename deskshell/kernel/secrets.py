@@ -6,13 +6,13 @@ A secret's value never reaches the journal, a plan, a message or an error (`cont
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deskshell.errors import Conflict
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class SecretText:
     """Text in parts: plain `str`, and `(name,)` for the secret parameter `name`."""
 

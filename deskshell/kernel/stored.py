@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deskshell.errors import DeskshellError, PlanRefused
@@ -23,6 +22,7 @@ from deskshell.kernel.capability import Grant, Scope
 from deskshell.kernel.effects import get_path, put_path
 from deskshell.kernel.item import compensation_form
 from deskshell.kernel.plan import Origin, Plan, Step
+from deskshell.slotted import slotted
 
 FORMAT = 1
 PLAN_ID = re.compile(r"[0-9a-f]{16}")
@@ -30,7 +30,7 @@ PLAN_ID = re.compile(r"[0-9a-f]{16}")
 Kinds = Mapping[str, type[Action]]
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class StoredPlan:
     """A plan with its terms.
 

@@ -20,7 +20,6 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -35,13 +34,14 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.item import Item
 from deskshell.kernel.report import Left, text
 from deskshell.kernel.times import FolderTimes
+from deskshell.slotted import field, slotted
 from deskshell.store.segments import Place
 
 BYTES_PER_STEP = 1024  # what a finished step's lines take at most: room asked for at `begin`
 _MOST_ROOM = 64 * 2**20
 
 
-@dataclass(slots=True)
+@slotted()
 class Outcome:
     """How a transaction ended.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing as closes
-from dataclasses import dataclass
 from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError, NotFound
@@ -28,9 +27,10 @@ from deskshell.kernel.plain import plain_roots
 from deskshell.kernel.report import EntryReport, UndoneTask, ranges, show_target, text
 from deskshell.kernel.transaction import Closing, Outcome, Transaction, as_conflict
 from deskshell.kernel.walk import Walk, folder_times_after
+from deskshell.slotted import slotted
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Wish:
     """How to undo: only `steps` (action ids, empty for all), and whether to go over later changes."""
 

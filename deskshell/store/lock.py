@@ -17,10 +17,10 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from deskshell.errors import Busy, StateFolderError
+from deskshell.slotted import as_dict, slotted
 
 # struct flock: type, whence, (padding), start, length, pid, (padding to the alignment of off_t)
 _FLOCK = struct.Struct("hhqqi0q")
@@ -29,7 +29,7 @@ _LONGEST_PAUSE_S = 0.05
 _RECORD_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Holder:
     """Who holds the lock: for messages. `pid` is 0 when it has not been written down (yet)."""
 
@@ -208,7 +208,7 @@ def _write_holder(fd: int, what: str) -> None:
         command=what,
         since_ms=time.time_ns() // 1_000_000,
     )
-    record = json.dumps(asdict(holder)).encode() + b"\n"
+    record = json.dumps(as_dict(holder)).encode() + b"\n"
     # A full disk must not stop a task for the sake of a message.
     with contextlib.suppress(OSError):
         os.ftruncate(fd, 0)

@@ -6,11 +6,11 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from deskshell.errors import JournalDamaged, StateFolderError
+from deskshell.slotted import slotted
 from deskshell.store.lines import HEADER_START, Header, parse, read_header, read_seal
 
 LIVE = "journal.jsonl"
@@ -42,7 +42,7 @@ class Place(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Segment:
     """One file of the journal; `number` is its first seq (negative: a plain file without header)."""
 

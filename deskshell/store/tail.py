@@ -16,14 +16,14 @@ tested from the anchor to the end. What lies further back is tested by `verify`,
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from deskshell.errors import JournalDamaged
+from deskshell.slotted import slotted
 from deskshell.store.lines import START, Header, Seal, is_true, parse, read_seal
 from deskshell.store.segments import DAMAGE_HINT, lines_backward, lines_forward
 
 
-@dataclass(frozen=True, slots=True)
+@slotted(frozen=True)
 class Tail:
     """The end of a segment: `end` is the size of its good part, the rest of the facts are of its last good line.
 

@@ -6,19 +6,19 @@ No line is parsed unless something is wrong with it: a line whose check is true 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from deskshell.errors import JournalDamaged
+from deskshell.slotted import field, slotted
 from deskshell.store.dropped import MARK, Dropped, read_dropped
 from deskshell.store.lines import CHECK_BYTES, Header, Previous, parse, read_seal
 from deskshell.store.segments import Segment, lines_forward, list_segments, open_segment
 from deskshell.store.tail import check_before
 
 
-@dataclass(slots=True)
+@slotted()
 class VerifyReport:
     """What `verify` found.
 
@@ -55,7 +55,7 @@ class VerifyReport:
             "unverifiedLines": self.unverified_lines,
             "torn": self.torn,
             "damage": self.damage,
-            "dropped": [each._asdict() for each in self.dropped],
+            "dropped": [each._as_dict() for each in self.dropped],
         }
 
 
@@ -171,7 +171,7 @@ def _verify_segment(
         report.verified_to_seq = found.last_seq
 
 
-@dataclass(slots=True)
+@slotted()
 class _Found:
     """What one segment holds.
 

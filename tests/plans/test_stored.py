@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from typing import Any
@@ -14,6 +13,7 @@ from deskshell.errors import PlanRefused
 from deskshell.kernel.action import Action
 from deskshell.kernel.plan import Origin, Plan, Step
 from deskshell.kernel.stored import StoredPlan, content_digest
+from deskshell.slotted import replace
 from tests.support.planning import delete, final, move, write
 
 
@@ -77,19 +77,19 @@ def test_the_digest_covers_everything_but_the_id(shell):
     plan = shell.prepare(move("a.txt", "b.txt")).plan
     stored = _stored(plan)
     others = [
-        dataclasses.replace(stored, created_ms=1),
-        dataclasses.replace(stored, expires_ms=1),
-        dataclasses.replace(stored, after_seq=1),
-        dataclasses.replace(stored, cwd=b"/"),
-        dataclasses.replace(stored, marks=()),
-        dataclasses.replace(stored, nonce="1" * 16),
-        dataclasses.replace(stored, plan=dataclasses.replace(plan, declared=plan.declared[:1])),
-        dataclasses.replace(stored, plan=dataclasses.replace(plan, origin=Origin("other"))),
-        dataclasses.replace(stored, plan=dataclasses.replace(plan, steps=())),
+        replace(stored, created_ms=1),
+        replace(stored, expires_ms=1),
+        replace(stored, after_seq=1),
+        replace(stored, cwd=b"/"),
+        replace(stored, marks=()),
+        replace(stored, nonce="1" * 16),
+        replace(stored, plan=replace(plan, declared=plan.declared[:1])),
+        replace(stored, plan=replace(plan, origin=Origin("other"))),
+        replace(stored, plan=replace(plan, steps=())),
     ]
 
     assert len({each.digest for each in (stored, *others)}) == len(others) + 1
-    assert dataclasses.replace(stored, plan_id="f" * 16).digest == stored.digest
+    assert replace(stored, plan_id="f" * 16).digest == stored.digest
 
 
 def test_two_plannings_of_one_state_have_one_content_digest(shell):

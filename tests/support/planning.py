@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from deskshell.app.applying import PlanOutcome
 from deskshell.app.consent import Consent
 from deskshell.app.plans import PlanState
 from deskshell.config import Settings
+from deskshell.slotted import replace
 from tests.support.listing import Entry, listing
 from tests.support.trees import Content, make_files
 
@@ -42,7 +42,7 @@ class Shell:
     def with_settings(self, **settings: Any) -> Shell:
         """The same folders under other settings."""
         other = Shell(self.root.parent, owner=self.owner)
-        other.settings = dataclasses.replace(self.settings, **settings)
+        other.settings = replace(self.settings, **settings)
         return other
 
     def make(self, files: Mapping[str, Content]) -> None:

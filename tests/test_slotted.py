@@ -1,0 +1,123 @@
+"""`slotted` makes what `dataclasses` would, only sooner."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from typing import ClassVar
+
+import pytest
+
+from deskshell.slotted import as_dict, field, replace, slotted
+
+
+@slotted(frozen=True)
+class Point:
+    """A value."""
+
+    kind: ClassVar[str] = "point"
+
+    x: int
+    y: int = 0
+    tags: list[str] = field(default_factory=list)
+    key: str = field(default="k", repr=False)
+
+
+@slotted()
+class Box:
+    """A thing that changes."""
+
+    size: int = 1
+
+
+@slotted(frozen=True)
+class Named(Point):
+    """With a field more, which is checked."""
+
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.name == "bad":
+            raise ValueError(self.name)
+
+
+def test_fields_come_from_the_annotations_with_their_defaults() -> None:
+    assert as_dict(Point(1)) == {"x": 1, "y": 0, "tags": [], "key": "k"}
+    assert as_dict(Point(1, 2, ["a"], key="q")) == {"x": 1, "y": 2, "tags": ["a"], "key": "q"}
+    assert Point.kind == "point"
+
+
+def test_a_default_that_is_made_is_made_for_each_object() -> None:
+    assert Point(1).tags is not Point(1).tags
+
+
+@pytest.mark.parametrize(
+    "args, kwargs", [((), {}), ((1, 2, [], "k", 5), {}), ((1,), {"x": 1}), ((1,), {"z": 1})]
+)
+def test_arguments_that_are_missing_or_too_many_are_refused(
+    args: tuple[int, ...], kwargs: dict[str, int]
+) -> None:
+    with pytest.raises(TypeError):
+        Point(*args, **kwargs)  # type: ignore[arg-type]
+
+
+def test_a_frozen_value_cannot_be_changed_and_has_a_hash() -> None:
+    point = Point(1, tags=())  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        point.x = 2  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        del point.x
+    assert {point: "here"}[Point(1, tags=())] == "here"  # type: ignore[arg-type]
+
+
+def test_one_that_is_not_frozen_can_be_changed_has_no_hash_and_takes_no_other_attribute() -> None:
+    box = Box()
+    box.size = 2
+    assert box == Box(2)
+    with pytest.raises(TypeError):
+        hash(box)
+    with pytest.raises(AttributeError):
+        box.colour = "red"  # type: ignore[attr-defined]
+
+
+def test_equal_means_one_class_and_equal_fields() -> None:
+    assert Point(1, 2) == Point(1, 2)
+    assert Point(1, 2) != Point(1, 3)
+    assert Point(1) != Named(1)
+
+
+def test_fields_of_the_base_come_first_and_a_check_runs_after_them() -> None:
+    assert Named(1, 2, ["t"], "k", "n").name == "n"
+    assert repr(Named(1, name="n")) == "Named(x=1, y=0, tags=[], name='n')"
+    with pytest.raises(ValueError, match="bad"):
+        Named(1, name="bad")
+
+
+def test_a_copy_differs_in_what_was_asked_for_only() -> None:
+    assert replace(Point(1, 2, ["a"], "q"), y=5) == Point(1, 5, ["a"], "q")
+
+
+def test_it_agrees_with_dataclasses() -> None:
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Theirs:
+        x: int
+        y: int = 0
+
+    @slotted(frozen=True)
+    class Ours:
+        x: int
+        y: int = 0
+
+    assert repr(Ours(1)).rpartition("Ours")[2] == repr(Theirs(1)).rpartition("Theirs")[2]
+    assert Ours.__slots__ == Theirs.__slots__  # type: ignore[attr-defined]
+    assert Ours.__match_args__ == Theirs.__match_args__
+
+
+def test_neither_inspect_nor_dataclasses_is_imported() -> None:
+    """They are what it is there to avoid."""
+    program = (
+        "import deskshell.slotted, sys; print([m for m in ('dataclasses', 'inspect') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
