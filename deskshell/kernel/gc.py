@@ -61,13 +61,13 @@ def plan_gc(
     """
     sizes = Kept(desk.folder).sizes()
     total = sum(sizes.values())
-    families = _families(desk, sizes)
+    families, spent = _families(desk, sizes)
     if task_id is not None:
         history.find(desk.journal, task_id)
         chosen = [task_id] if task_id in sizes else []
     else:
-        chosen = []
-        remaining = total
+        chosen = list(spent)
+        remaining = total - sum(sizes[each] for each in spent)
         newest = max((each.place for each in families), default=None)
         for family in sorted(families, key=lambda each: each.place):
             old = desk.clock_ms() - family.last_ms > keep_s * 1000
@@ -76,7 +76,7 @@ def plan_gc(
                 remaining -= sum(sizes[each] for each in family.members)
     ends = {each: family.ends for family in families for each in family.members}
     skills = {each: family.skill for family in families for each in family.members}
-    found = [Expiry(each, skills[each], sizes[each], ends[each]) for each in chosen]
+    found = [Expiry(each, skills.get(each, ""), sizes[each], ends.get(each, "nothing")) for each in chosen]
     return found, total - sum(each.bytes for each in found)
 
 
@@ -95,7 +95,9 @@ class _Family:
     members: list[str] = field(default_factory=list)
 
 
-def _families(desk: Desk, sizes: Mapping[str, int]) -> list[_Family]:
+def _families(desk: Desk, sizes: Mapping[str, int]) -> tuple[list[_Family], list[str]]:
+    """The families that hold anything, and tasks whose holding nobody can need."""
+    spent: list[str] = []
     found: dict[str, _Family] = {}
     unknown = {each for each in sizes if _OURS.fullmatch(each)}  # nothing else in there is ever touched
     for head in history.heads(desk.journal):
@@ -106,13 +108,16 @@ def _families(desk: Desk, sizes: Mapping[str, int]) -> list[_Family]:
             found[family] = _Family(place, head.started_ms, head.skill, ends)
         if head.task_id in unknown:
             unknown.remove(head.task_id)
-            found[family].members.insert(0, head.task_id)
+            if head.status == "rolled-back":  # killed before it could clear up: what it staged
+                spent.append(head.task_id)
+            else:
+                found[family].members.insert(0, head.task_id)
     for (
         each
     ) in unknown:  # a crash before its first line, or a journal that was taken away: it ages all the same
         started_ms = int(each.rpartition("-")[2])
         found[each] = _Family((_BEFORE_ALL, started_ms), started_ms, "", "nothing", [each])
-    return [family for family in found.values() if family.members]
+    return [family for family in found.values() if family.members], spent
 
 
 def expire(desk: Desk, chosen: Iterable[Expiry]) -> None:

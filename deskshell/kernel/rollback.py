@@ -17,6 +17,7 @@ from deskshell.files.scope import is_within
 from deskshell.kernel import record
 from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk
+from deskshell.kernel.displaced import Displaced
 from deskshell.kernel.effects import Effect, Move
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import numbers
@@ -57,6 +58,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
     before: dict[bytes, int] = {}
     named: set[bytes] = set()
     ours = _Ours()
+    displaced = Displaced(ground)
     for line in _lines_back(desk, task_id, begin):
         kind = line.get("type")
         if kind == "batch":
@@ -69,10 +71,16 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
             found.claims.setdefault((line["taskId"], line["status"]), set()).update(numbers(line))
         elif kind is None and line["status"] == "intent":
             effects = record.read_effects(line)
+            n = int(line["n"])
             _take_back_step(desk, ground, task_id, line, effects=effects, found=found)
+            if n in found.left and "args" not in line:
+                displaced.wait(n, effects)
+            for settled in displaced.passed(n, effects, left=n in found.left):
+                del found.left[settled]
+                found.never.add(settled)
             ours.add(effects)
             named.update(name for effect in effects for name in effect.temporaries())
-            if line["n"] not in found.left:
+            if n not in found.left or displaced.waits(n):
                 _follow(before, effects)
         elif kind is None and line["status"] == "ok":
             found.done.update(numbers(line))

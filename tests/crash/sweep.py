@@ -51,7 +51,9 @@ class World:
         bench = Bench(top, scenario.settings)
         bench.make(scenario.files)
         scenario.earlier(bench)
-        return cls(scenario, bench, timeless(bench.listing()), frozenset(each.task_id for each in bench.app.log()))
+        return cls(
+            scenario, bench, timeless(bench.listing()), frozenset(each.task_id for each in bench.app.log())
+        )
 
     def now(self) -> Listing:
         """The folder as it is."""
@@ -73,7 +75,8 @@ class World:
 def timeless(found: Listing) -> Listing:
     """A listing without the times of this very test."""
     return {
-        name: replace(entry, mtime_ns=0) if entry.mtime_ns > _LONG_AGO_NS else entry for name, entry in found.items()
+        name: replace(entry, mtime_ns=0) if entry.mtime_ns > _LONG_AGO_NS else entry
+        for name, entry in found.items()
     }
 
 
@@ -121,6 +124,7 @@ def check(world: World, after: Listing) -> str:
             assert state == ("after" if status == "ok" else "before")
     if not new:
         assert state == "before"
+    bench.app.gc()
     rolled_back = {each.task_id for each in bench.app.log() if each.status == "rolled-back"}
     assert [name for name in bench.held() if name.split("/")[1] in rolled_back] == []
     return state
