@@ -212,7 +212,8 @@ def header_at(fd: int, name: str) -> Header | None:
     ends = os.pread(fd, _SMALL_BLOCK, 0), os.pread(fd, _SMALL_BLOCK, max(0, size - _SMALL_BLOCK))
     was_sealed = any(read_seal(part) for end in ends for part in end.split(b"\n"))
     was_header = size > 0 and HEADER_START.startswith(line[: len(HEADER_START)].strip(b"\0"))
-    if was_sealed or was_header:
+    no_entry = bool(line) and len(line) < size and parse(line) is None  # no journal of an older version
+    if was_sealed or was_header or no_entry:
         raise JournalDamaged(
             f"`{name}` has lost its first line",
             hint="nothing was changed; bring the file back from a backup, or move it away to start anew",

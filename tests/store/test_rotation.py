@@ -367,3 +367,16 @@ def test_moving_a_plain_file_away_can_be_killed_anywhere(
 def test_a_cut_is_a_cut() -> None:
     """The tests above rely on it that no clean-up of ours swallows it."""
     assert not issubclass(Cut, Exception)
+
+
+def test_a_file_of_something_else_is_no_empty_journal(state: StateFolder) -> None:
+    """A journal that was overwritten must not read as a history in which nothing happened."""
+    state.create()
+    state.journal_path.write_bytes(b"garbage\n")
+
+    with pytest.raises(JournalDamaged):
+        list(Journal(state).backward())
+    with pytest.raises(JournalDamaged):
+        Journal(state).open()
+    assert state.journal_path.read_bytes() == b"garbage\n"
+    assert Journal(state).verify().damage
