@@ -97,6 +97,8 @@ def step_report(step: Step, status: str) -> StepReport:
 def _object_kind(step: Step) -> str:
     if step.action.kind == "fs.mkdir":
         return "folder"
+    if step.action.kind not in ("fs.move", "fs.copy"):
+        return "file"
     moved = step.seen[0][1] if step.seen else None
     return "folder" if moved is not None and moved.kind == "folder" else "file"
 
@@ -115,8 +117,10 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def declared_for(plan: Plan, granted: Iterable[str] | None) -> tuple[Grant, ...]:
-    """The declared grants that the user gave: all of them, or those named."""
-    if granted is None:
-        return plan.declared
-    wanted = set(granted)
-    return tuple(grant for grant in plan.declared if grant.capability in wanted)
+    """The declared grants that the user gave: all of them, or those named.
+
+    Raises CapabilityError for a name that the skill does not declare.
+    """
+    from deskshell.skills import declared
+
+    return declared.narrow(plan.declared, granted)
