@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
-import pickle
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -20,8 +16,6 @@ from deskshell.files.scope import Places
 from tests.support.trees import remove_closed
 
 OpenPlaces = Callable[..., Places]
-Result = TypeVar("Result")
-_CLONE_NEWNS = 0x20000
 
 
 @pytest.fixture
@@ -97,46 +91,3 @@ def places() -> Iterator[OpenPlaces]:
     yield make
     for each in made:
         each.close()
-
-
-def in_own_mounts(call: Callable[[], Result]) -> Result:
-    """What `call()` returns, called in a child that may mount without anybody else seeing it (needs root).
-
-    The mounts end with the child. An error there is raised here as an AssertionError with its text.
-    """
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNS) != 0:
-                raise OSError(ctypes.get_errno(), "unshare")
-            subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-            answer: tuple[object, str] = (call(), "")
-        except BaseException as exc:
-            import traceback
-
-            answer = (None, "".join(traceback.format_exception(exc)))
-        with os.fdopen(writer, "wb") as file:
-            pickle.dump(answer, file)
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as file:
-        result, error = pickle.load(file)
-    os.waitpid(pid, 0)
-    assert not error, error
-    return result
-
-
-def mount_image(kind: str, image: Path, place: Path, size_mib: int = 160) -> None:
-    """Make a file system of `kind` (ext4, xfs, btrfs) in the file `image` and mount it, inside `in_own_mounts`."""
-    with open(image, "xb") as file:
-        file.truncate(size_mib << 20)
-    quiet = "-q" if kind != "btrfs" else "--quiet"
-    subprocess.run([f"mkfs.{kind}", quiet, str(image)], check=True, capture_output=True)
-    place.mkdir()
-    subprocess.run(["mount", "-o", "loop", str(image), str(place)], check=True)
-
-
-def has_mkfs(kind: str) -> bool:
-    """Whether this machine can make a file system of `kind`."""
-    return shutil.which(f"mkfs.{kind}", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None

@@ -20,8 +20,8 @@ from deskshell.files.moving import (
     sync_filesystem,
     sync_folder,
 )
-from tests.files.conftest import has_mkfs, in_own_mounts, mount_image
 from tests.support.listing import listing
+from tests.support.mounts import has_mkfs, in_own_mounts, mount_image
 from tests.support.privileges import as_normal_user
 from tests.support.trees import Content, make_files
 

@@ -10,9 +10,9 @@ import pytest
 
 from deskshell.errors import StepFailed
 from deskshell.files.copying import object_bytes, remove_object
-from tests.files.conftest import in_own_mounts
 from tests.files.making import make_anything, make_deep
 from tests.support.listing import listing
+from tests.support.mounts import in_own_mounts
 from tests.support.privileges import as_normal_user
 from tests.support.trees import make_files
 

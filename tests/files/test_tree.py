@@ -14,8 +14,8 @@ from deskshell.errors import Conflict, StepFailed
 from deskshell.files import tree
 from deskshell.files.identity import KINDS
 from deskshell.files.tree import Entry, differences, digest, dump, load, walk
-from tests.files.conftest import in_own_mounts
 from tests.files.making import make_anything, make_deep
+from tests.support.mounts import in_own_mounts
 from tests.support.privileges import as_normal_user
 from tests.support.trees import make_files
 

@@ -15,9 +15,9 @@ from deskshell.files import writing
 from deskshell.files.copying import hash_file, read_file, write_file
 from deskshell.files.identity import stat_at
 from deskshell.files.metadata import ACL_DEFAULT
-from tests.files.conftest import in_own_mounts
 from tests.files.making import ONE_MORE_READER, set_xattr
 from tests.support.listing import listing
+from tests.support.mounts import in_own_mounts
 from tests.support.privileges import as_normal_user
 from tests.support.trees import Content, make_files
 

@@ -1,0 +1,79 @@
+"""File systems of a test's own: mounts that nobody else sees, and images made for them. All of it needs root."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import shutil
+import subprocess
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
+_CLONE_NEWNS = 0x20000
+
+
+def in_own_mounts(call: Callable[[], Result]) -> Result:
+    """What `call()` returns, called in a child that may mount without anybody else seeing it (needs root).
+
+    The mounts end with the child. An error there is raised here as an AssertionError with its text.
+    """
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNS) != 0:
+                raise OSError(ctypes.get_errno(), "unshare")
+            subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+            answer: tuple[object, str] = (call(), "")
+        except BaseException as exc:
+            answer = (None, "".join(traceback.format_exception(exc)))
+        with os.fdopen(writer, "wb") as file:
+            pickle.dump(answer, file)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        result, error = pickle.load(file)
+    os.waitpid(pid, 0)
+    assert not error, error
+    return result  # type: ignore[no-any-return]  # it came through pickle
+
+
+def mount_tmpfs(place: Path, *, size: str, options: str = "") -> None:
+    """Mount an empty tmpfs of `size` (such as `1m`) on the new folder `place`, inside `in_own_mounts`."""
+    place.mkdir()
+    more = f",{options}" if options else ""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}{more}", "tmpfs", place], check=True)
+
+
+def mount_image(
+    kind: str, image: Path, place: Path, size_mib: int = 160, *, make: tuple[str, ...] = ()
+) -> None:
+    """Make a file system of `kind` (ext4, xfs, btrfs) in the file `image` and mount it, inside `in_own_mounts`.
+
+    `make` are further arguments of mkfs.
+    """
+    with open(image, "xb") as file:
+        file.truncate(size_mib << 20)
+    quiet = "-q" if kind != "btrfs" else "--quiet"
+    subprocess.run([f"mkfs.{kind}", quiet, *make, str(image)], check=True, capture_output=True)
+    place.mkdir()
+    subprocess.run(["mount", "-o", "loop", str(image), str(place)], check=True)
+
+
+def remount_read_only(place: Path) -> None:
+    """Make the mount on `place` read-only, as a failing disk does."""
+    subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+
+
+def bind(source: Path, place: Path) -> None:
+    """Let the folder `place` show `source`, inside `in_own_mounts`."""
+    subprocess.run(["mount", "--bind", str(source), str(place)], check=True)
+
+
+def has_mkfs(kind: str) -> bool:
+    """Whether this machine can make a file system of `kind`."""
+    return shutil.which(f"mkfs.{kind}", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None
