@@ -85,7 +85,7 @@ class App(Planning):
         """What an author should mend. Raises NotFound, ManifestError."""
         from deskshell.skills import check
 
-        return check.check_skill(self.skill(name, cwd), kinds=self.kinds())
+        return check.check_skill(self.skill(name, cwd), kinds=self.kinds(), home=Path.home())
 
     def skill_test(self, name: str, cwd: Path | None = None) -> SkillTest:
         """Run a skill on its own fixture and undo it, in a folder made for that."""

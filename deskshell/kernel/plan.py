@@ -51,16 +51,18 @@ class Step:
         """Undone only by a counter-action: still asks for the irreversible consent."""
         return self.compensation is not None and not self.irreversible
 
-    def needs(self) -> Iterator[Need]:
+    def needs(self) -> Iterable[Need]:
         """The needs of the action, of its compensation, and of what the asserts look at beyond its own targets."""
-        own = list(self.action.needs())
-        yield from own
+        own = self.action.needs()
+        if self.compensation is None and not self.asserts:
+            return own
+        every = list(own)
         if self.compensation is not None and not self.irreversible:
-            yield from self.compensation.needs()
-        if self.asserts:
-            known = {need.target for need in own}
-            for assertion in self.asserts:
-                yield from (need for need in assertion.needs() if need.target not in known)
+            every += self.compensation.needs()
+        known = {need.target for need in own}
+        for assertion in self.asserts:
+            every += [need for need in assertion.needs() if need.target not in known]
+        return every
 
 
 @slotted(frozen=True)

@@ -59,7 +59,7 @@ class Finding:
         return {"level": self.level, "text": self.text, "hint": self.hint or None}
 
 
-def check_skill(skill: Skill, *, kinds: Kinds, home: Path | None = None) -> list[Finding]:
+def check_skill(skill: Skill, *, kinds: Kinds, home: Path) -> list[Finding]:
     """Findings in the order of importance: errors first.
 
     The fixture's world is built in a folder made for that, and planned; nothing is run.
@@ -68,7 +68,7 @@ def check_skill(skill: Skill, *, kinds: Kinds, home: Path | None = None) -> list
         ManifestError, NotFound, IrreversibleError: the manifest cannot be read at all.
     """
     manifest = skill.manifest
-    where = Where(b"/", os.fsencode(home or Path.home()))
+    where = Where(b"/", os.fsencode(home))
     found = [
         *_check_text(skill),
         *_check_steps(manifest, kinds),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import time
 import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -129,8 +130,6 @@ def build_world(world: World, root: Path, *, now_ns: int | None = None) -> dict[
     Raises:
         ManifestError: an entry cannot be made, with the reason.
     """
-    import time
-
     now = time.time_ns() if now_ns is None else now_ns
     top = os.fsencode(root)
     folders: dict[bytes, int] = {}

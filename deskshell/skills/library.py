@@ -145,8 +145,7 @@ def find(name: str, user_folder: Path, kinds: Kinds, *, cwd: Path | None = None)
 
 
 def _at(name: str, kinds: Kinds, cwd: Path | None) -> Skill:
-    given = Path(name).expanduser() if name.startswith("~") else Path(name)
-    folder = Path(os.path.normpath((cwd or Path.cwd()) / given))
+    folder = Path(os.path.normpath((cwd or Path.cwd()) / name))
     if folder.name == MANIFEST and folder.is_file():
         folder = folder.parent
     if not (folder / MANIFEST).is_file():

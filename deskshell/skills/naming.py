@@ -116,10 +116,8 @@ class Values:
 def _of_file(read: Callable[[Found], Value | None]) -> Lookup:
     def lookup(subject: Subject) -> Value | None:
         file = subject.file
-        if file is None:
-            return None
         try:
-            return read(file)
+            return None if file is None else read(file)
         except OSError as exc:
             raise PlanConflict(
                 f"{file.show()} cannot be read: {os.strerror(exc.errno or 0)}",

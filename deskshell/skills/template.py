@@ -121,14 +121,21 @@ def _compile_field(field: Field, scope: Names, source: str) -> Part:
     if not callable(options[0]):
         return format_value(options[0], form, field)
     readers = [each if callable(each) else _constant(each) for each in options]
+    first = readers[0]
 
     def read(item: Subject) -> str | bytes | Secret:
-        for reader in readers:
+        value = first(item)
+        if value is None:
+            value = fall_back(item)
+        if not form and isinstance(value, str | bytes):
+            return value
+        return format_value(value, form, field)
+
+    def fall_back(item: Subject) -> Value:
+        for reader in readers[1:]:
             value = reader(item)
             if value is not None:
-                if type(value) is str and not form:
-                    return value
-                return format_value(value, form, field)
+                return value
         raise PlanConflict(
             f"{scope.describe(item)} has no {' or '.join(f'`{name}`' for name in field.names)}, which `{source}` needs",
             hint=f"give it another name to fall back to, such as `{{{field.names[0]}|file.mtime}}`"
