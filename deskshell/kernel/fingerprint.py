@@ -18,8 +18,11 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.plan import Plan, Step
 from deskshell.kernel.report import text
 
+#: Paths with what their content was: sha256 hex of a file, `t:` or `l:` and the digest of a folder's listing.
+Marks = tuple[tuple[bytes, str], ...]
 
-def marks(plan: Plan, ground: Ground) -> tuple[tuple[bytes, str], ...]:
+
+def marks(plan: Plan, ground: Ground) -> Marks:
     """What the contents that the plan depends on are now: (path, mark), each path once.
 
     Raises Conflict, ScopeError, OSError when one cannot be read.
@@ -39,19 +42,23 @@ def marks(plan: Plan, ground: Ground) -> tuple[tuple[bytes, str], ...]:
     return tuple(found.items())
 
 
-def changes(plan: Plan, known: tuple[tuple[bytes, str], ...], ground: Ground) -> list[str]:
+def changes(plan: Plan, known: Marks, ground: Ground) -> list[str]:
     """Every difference between the disk and the state that `plan` was made for, a line each.
 
     `known` is what `marks` said then. Paths are escaped; each is named once.
     """
     found: dict[bytes, str] = {}
+    touched: set[bytes] = set()
     for step in _steps(plan):
         targets = _targets(step)
         for path, wanted in step.seen or _to_be_made(step):
-            if path not in found:
+            # Below a folder that an earlier step moves, a path leads somewhere else now than when its step acts,
+            # which looks for itself.
+            if path not in found and not _is_below(path, touched):
                 difference = _difference(ground, path, wanted, whole=path in targets)
                 if difference:
                     found[path] = difference
+        touched.update(step.action.touches())
     for path, mark in known:
         if path not in found:
             difference = _content_difference(ground, path, mark)
@@ -63,6 +70,15 @@ def changes(plan: Plan, known: tuple[tuple[bytes, str], ...], ground: Ground) ->
 def _steps(plan: Plan) -> Iterator[Step]:
     yield from (folder for _, folder in plan.folders)
     yield from plan.steps
+
+
+def _is_below(path: bytes, folders: set[bytes]) -> bool:
+    above = path.rpartition(b"/")[0]
+    while above:
+        if above in folders:
+            return True
+        above = above.rpartition(b"/")[0]
+    return False
 
 
 def _to_be_made(step: Step) -> tuple[tuple[bytes, None], ...]:
