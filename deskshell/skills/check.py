@@ -24,7 +24,7 @@ from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.skills.library import Skill
-    from deskshell.skills.manifest import Manifest, ParamSpec, StepSpec
+    from deskshell.skills.model import Manifest, ParamSpec, StepSpec
 
 Kinds = Mapping[str, type[Action]]
 

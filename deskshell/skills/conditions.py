@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from deskshell.errors import ManifestError
 from deskshell.kernel import assertion
 from deskshell.kernel.assertion import Assertion
-from deskshell.skills import glob, template
+from deskshell.skills import glob, template, template_path
 from deskshell.skills.naming import Values
 from deskshell.skills.subject import Subject
 
 if TYPE_CHECKING:
-    from deskshell.skills.manifest import AssertSpec
+    from deskshell.skills.model import AssertSpec
 
 Make: TypeAlias = Callable[[Subject], Assertion]
 Resolve: TypeAlias = Callable[[bytes], bytes]
@@ -40,7 +40,7 @@ def compile_assert(spec: AssertSpec, values: Values, resolve: Resolve, where: st
     what = f"`{spec.kind}` of {where}"
 
     def path_of(text: str | None) -> Callable[[Subject], bytes]:
-        render = template.compile_path(template.parse(text or ""), values, what)
+        render = template_path.compile_path(template.parse(text or ""), values, what)
         return lambda subject: resolve(render(subject))
 
     if spec.kind in _ON_PATH:
@@ -60,7 +60,7 @@ def compile_assert(spec: AssertSpec, values: Values, resolve: Resolve, where: st
 
 
 def _compile_count(files: str, count: int, values: Values, resolve: Resolve, what: str) -> Make:
-    render = template.compile_path(template.parse(files), values, what, quote=glob.quote)
+    render = template_path.compile_path(template.parse(files), values, what, quote=glob.quote)
 
     def make(subject: Subject) -> Assertion:
         folder, _, pattern = render(subject).rpartition(b"/")

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 from deskshell.errors import CapabilityError, ManifestError, UsageError
 from deskshell.files import paths
 from deskshell.kernel.capability import KNOWN, NET_REQUEST, Grant, Scope
-from deskshell.skills import template
+from deskshell.skills import template, template_path
 from deskshell.skills.params import Where
 from deskshell.skills.subject import Subject
 from deskshell.skills.suggest import unknown
 
 if TYPE_CHECKING:
-    from deskshell.skills.manifest import CapabilitySpec, Manifest
+    from deskshell.skills.model import CapabilitySpec, Manifest
 
 
 def grants(manifest: Manifest, values: template.Names, where: Where) -> tuple[Grant, ...]:
@@ -42,7 +42,7 @@ def _scope(spec: CapabilitySpec, text: str, values: template.Names, where: Where
                 f"`{url}` in {what} is no URL prefix", hint="write https://example.org/folder/"
             )
         return Scope(url, url)
-    path = where.absolute(template.compile_path(parsed, values, what)(Subject()))
+    path = where.absolute(template_path.compile_path(parsed, values, what)(Subject()))
     return Scope(root_of(path), where.shorten(path))
 
 

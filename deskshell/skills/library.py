@@ -15,7 +15,7 @@ from deskshell.kernel.action import Action
 from deskshell.skills.suggest import nearest
 
 if TYPE_CHECKING:
-    from deskshell.skills.manifest import Manifest
+    from deskshell.skills.model import Manifest
 
 MANIFEST = "skill.toml"
 TEXT = "SKILL.md"

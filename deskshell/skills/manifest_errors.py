@@ -78,15 +78,15 @@ _UNION_BRANCHES = ("str", "list[str]", "int", "bool", "ActionSpec", "list[constr
 
 
 def _known(loc: tuple[int | str, ...]) -> tuple[str, ...]:
-    from deskshell.skills import manifest
+    from deskshell.skills import model
 
-    model: type[BaseModel] = manifest.Manifest
+    found: type[BaseModel] = model.Manifest
     if loc[0] == "params":
-        model = manifest.ParamSpec
+        found = model.ParamSpec
     elif loc[0] == "capabilities":
-        model = manifest.CapabilitySpec
+        found = model.CapabilitySpec
     elif "for_each" in loc:
-        model = manifest.ForEach
+        found = model.ForEach
     elif "assert" in loc:
-        model = manifest.AssertSpec
-    return tuple(model.model_fields)
+        found = model.AssertSpec
+    return tuple(found.model_fields)

@@ -15,7 +15,7 @@ from deskshell.skills.template import Lookup
 from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
-    from deskshell.skills.manifest import ForEach
+    from deskshell.skills.model import ForEach
 
 FILE_SOURCES = ("files", "folders", "paths")
 
@@ -120,11 +120,11 @@ def _of_file(read: Callable[[Found], Value | None]) -> Lookup:
             return None if file is None else read(file)
         except OSError as exc:
             raise PlanConflict(
-                f"{file.show()} cannot be read: {os.strerror(exc.errno or 0)}",
+                f"{subject.show()} cannot be read: {os.strerror(exc.errno or 0)}",
                 hint="check its permissions, or leave it out with `skip`",
             ) from exc
         except StepFailed as exc:
-            raise PlanConflict(f"{file.show()} cannot be read: {exc.message}") from exc
+            raise PlanConflict(f"{subject.show()} cannot be read: {exc.message}") from exc
 
     return lookup
 

@@ -14,7 +14,7 @@ from deskshell.skills.units import Duration, parse_duration
 from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
-    from deskshell.skills.manifest import Manifest, ParamSpec
+    from deskshell.skills.model import Manifest, ParamSpec
 
 _BOOLS = {
     "true": True,

@@ -11,14 +11,14 @@ from deskshell.kernel.action import Action
 from deskshell.kernel.assertion import Assertion
 from deskshell.kernel.params import Param
 from deskshell.kernel.secrets import SecretText
-from deskshell.skills import conditions, template
+from deskshell.skills import conditions, template, template_path
 from deskshell.skills.naming import FILE_SOURCES, Values
 from deskshell.skills.params import Where
 from deskshell.skills.subject import Subject, Value
 from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
-    from deskshell.skills.manifest import StepSpec
+    from deskshell.skills.model import StepSpec
 
 Kinds = Mapping[str, type[Action]]
 Render = Callable[[Subject], Any]
@@ -141,7 +141,7 @@ class _Args:
             what = f"`{param.name}` of {where}"
             if param.type == "path":
                 self._paths.append(
-                    (param.name, template.compile_path(template.parse(given[param.name]), values, what))
+                    (param.name, template_path.compile_path(template.parse(given[param.name]), values, what))
                 )
             else:
                 self._others.append((param.name, _compile_value(param, given[param.name], values, what)))
@@ -177,5 +177,5 @@ def _compile_value(param: Param, given: Any, values: Values, what: str) -> Rende
     if param.type == "template":
         return template.compile_text(parsed, values)
     if param.type == "target":
-        return template.compile_path(parsed, values, what)
+        return template_path.compile_path(parsed, values, what)
     return template.compile_plain(parsed, values, what)

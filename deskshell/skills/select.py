@@ -10,7 +10,7 @@ from deskshell.errors import NotFound, UsageError
 from deskshell.files import names, paths
 from deskshell.kernel.capability import FS_READ, Checker, path_need
 from deskshell.kernel.view import View
-from deskshell.skills import glob, select_filters, table, template, walk
+from deskshell.skills import glob, select_filters, table, template, template_path, walk
 from deskshell.skills.naming import FILE_SOURCES, Values
 from deskshell.skills.params import Where
 from deskshell.skills.subject import Found, Subject
@@ -18,7 +18,7 @@ from deskshell.skills.walk import Notes, StateFolder
 from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
-    from deskshell.skills.manifest import ForEach
+    from deskshell.skills.model import ForEach
 
 _WANTED = {"files": ("file",), "folders": ("folder",), "paths": ("file", "folder", "link", "special")}
 _NOTES = {"link": "a link", "special": "no regular file"}
@@ -104,7 +104,7 @@ def _find(spec: ForEach, values: Values, world: World, step: str) -> Iterable[Fo
     for text in [given] if isinstance(given, str) else given:
         parsed = template.parse(text)
         what = f"`{spec.source}` of step `{step}`"
-        rendered = template.compile_path(parsed, values, what, quote=glob.quote)(Subject())
+        rendered = template_path.compile_path(parsed, values, what, quote=glob.quote)(Subject())
         pattern = glob.parse(world.where.absolute(rendered))
         base = paths.resolve(pattern.base)
         world.checker.check(step, [path_need(FS_READ, _read_root(pattern, base))])
@@ -137,7 +137,7 @@ def _need_folders(parsed: template.Template, values: Values, world: World) -> No
 def _skip(spec: ForEach, values: Values) -> walk.Skip:
     given = [spec.skip] if isinstance(spec.skip, str) else spec.skip
     patterns = [
-        template.compile_path(template.parse(each), values, "`skip`", quote=glob.quote)(Subject())
+        template_path.compile_path(template.parse(each), values, "`skip`", quote=glob.quote)(Subject())
         for each in given
     ]
     return walk.Skip(
@@ -148,7 +148,7 @@ def _skip(spec: ForEach, values: Values) -> walk.Skip:
 
 def _table_path(text: str, values: Values, world: World, step: str) -> bytes:
     path = world.where.target(
-        template.compile_path(template.parse(text), values, f"`rows` of step `{step}`")(Subject())
+        template_path.compile_path(template.parse(text), values, f"`rows` of step `{step}`")(Subject())
     )
     world.checker.check(step, [path_need(FS_READ, path)])
     return path

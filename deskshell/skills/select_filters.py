@@ -21,7 +21,7 @@ from deskshell.skills.units import parse_duration, parse_size
 from deskshell.skills.walk import Notes
 
 if TYPE_CHECKING:
-    from deskshell.skills.manifest import ForEach
+    from deskshell.skills.model import ForEach
 
 Test: TypeAlias = Callable[[Found], bool]
 Fill: TypeAlias = Callable[[str], str]

@@ -104,10 +104,7 @@ def _field(inner: str, source: str) -> Field:
 Part: TypeAlias = str | bytes | Secret | Callable[[Subject], str | bytes | Secret]
 
 
-_Component: TypeAlias = list[tuple[bool, Part]]  # (is a value, part)
-
-
-def _compile_parts(template: Template, scope: Names) -> list[Part]:
+def compile_parts(template: Template, scope: Names) -> list[Part]:
     """Constants, and readers of one item, in the template's order."""
     return [
         piece if isinstance(piece, str) else _compile_field(piece, scope, template.source)
@@ -174,7 +171,7 @@ def format_value(value: Value, form: str, field: Field) -> str | bytes | Secret:
 
 def compile_text(template: Template, scope: Names) -> Callable[[Subject], SecretText]:
     r"""For text: values as people read them; a name that is not UTF-8 appears with `\xNN`."""
-    parts = _compile_parts(template, scope)
+    parts = compile_parts(template, scope)
 
     def render(item: Subject) -> SecretText:
         done: list[str | tuple[str]] = []
@@ -195,7 +192,7 @@ def compile_text(template: Template, scope: Names) -> Callable[[Subject], Secret
 
 def compile_plain(template: Template, scope: Names, what: str) -> Callable[[Subject], str]:
     """For text that may hold no secret; `what` names it in the error (UsageError)."""
-    parts = _compile_parts(template, scope)
+    parts = compile_parts(template, scope)
     for part in parts:
         if isinstance(part, Secret):
             raise secret_in(what, part)
@@ -208,7 +205,7 @@ def compile_plain(template: Template, scope: Names, what: str) -> Callable[[Subj
 
 def compile_id(template: Template, scope: Names) -> Callable[[Subject], str]:
     """For the id of a step: one printable line, whatever is in a name (F30). Raises UsageError for a secret."""
-    parts = _compile_parts(template, scope)
+    parts = compile_parts(template, scope)
     for part in parts:
         if isinstance(part, Secret):
             raise secret_in("an id", part)
@@ -252,84 +249,6 @@ def encode(text: str) -> bytes:
 def decode(name: bytes) -> str:
     """A name as text, with bytes that are not UTF-8 as lone surrogates."""
     return name.decode("utf-8", "surrogateescape")
-
-
-def compile_path(
-    template: Template, scope: Names, what: str, *, quote: Callable[[bytes], bytes] | None = None
-) -> Callable[[Subject], bytes]:
-    """For paths: each value stays inside its own path component, but a path brings its folders (F40).
-
-    Args:
-        template: the parsed path.
-        scope: the names it may use.
-        what: names the key in errors.
-        quote: applied to each value, not to the template's own text (glob patterns).
-
-    Compiling and rendering raise PlanConflict when a value holds a slash or a NUL byte, or makes a component
-    empty, `.` or `..`; UsageError when one is a secret.
-    """
-    components: list[_Component] = [[]]
-    for piece, part in zip(template.pieces, _compile_parts(template, scope), strict=True):
-        if isinstance(piece, str):  # only the template's own text is cut at slashes
-            first, *others = piece.encode("utf-8").split(b"/")
-            components[-1].append((False, first))
-            components.extend([(False, each)] for each in others)
-        else:
-            components[-1].append((True, part))
-
-    def fill(value: str | bytes | Secret, is_value: bool, item: Subject | None) -> bytes:
-        if isinstance(value, Secret):
-            raise secret_in(what, value)
-        if isinstance(value, str):
-            value = encode(value)
-            if b"/" in value:
-                raise refuse(f"the value `{names.show(value)}` would add path parts", item)
-        return quote(value) if quote is not None and is_value else value
-
-    def finish(whole: bytes, filled: bool, item: Subject | None) -> bytes:
-        if filled and whole in _NO_NAMES:
-            raise refuse(f"a part of the path would be `{names.show(whole)}`", item)
-        if b"\0" in whole:
-            raise refuse("a value holds a NUL byte", item)
-        return whole
-
-    def refuse(why: str, item: Subject | None) -> PlanConflict:
-        where = "" if item is None else f" ({scope.describe(item)})"
-        return PlanConflict(
-            f"`{template.source}`: {why}{where}",
-            hint="only path parameters, {file.path} and {file.folder} may bring folders with them",
-        )
-
-    def render_component(component: _Component, item: Subject | None) -> bytes:
-        filled = False
-        done = []
-        for is_value, part in component:
-            value = part(item) if callable(part) else part  # type: ignore[arg-type]
-            filled = filled or type(value) is str
-            done.append(fill(value, is_value, item))
-        return finish(b"".join(done), filled, item)
-
-    def compile_component(component: _Component) -> bytes | Callable[[Subject], bytes]:
-        component = [each for each in component if each != (False, b"")] or component[:1]
-        if not any(callable(part) for _, part in component):
-            return render_component(component, None)  # the same for every item: rendered once
-        read = component[0][1]
-        if len(component) > 1 or not callable(read):
-            return lambda item: render_component(component, item)
-
-        def render_one(item: Subject) -> bytes:  # most components are one value, and there are many items
-            value = read(item)
-            return finish(fill(value, True, item), type(value) is str, item)
-
-        return render_one
-
-    parts = [compile_component(each) for each in components]
-    if len(parts) == 1 and callable(parts[0]):
-        return parts[0]
-    return lambda item: b"/".join([each if type(each) is bytes else each(item) for each in parts])  # type: ignore[operator]
-
-
-_NO_NAMES = frozenset((b"", b".", b".."))
 
 
 def secret_in(what: str, secret: Secret) -> UsageError:

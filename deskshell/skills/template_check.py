@@ -12,7 +12,7 @@ from deskshell.skills.manifest_errors import step_name
 from deskshell.skills.naming import Available
 
 if TYPE_CHECKING:
-    from deskshell.skills.manifest import ForEach, Manifest, StepSpec
+    from deskshell.skills.model import ForEach, Manifest, StepSpec
 
 Kinds = Mapping[str, type[Action]]
 

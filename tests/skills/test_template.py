@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deskshell.errors import ManifestError, PlanConflict, UsageError
 from deskshell.kernel.secrets import SecretText
-from deskshell.skills import template
+from deskshell.skills import template, template_path
 from deskshell.skills.naming import Values
 from deskshell.skills.subject import Found, Secret, Subject, local_time
 from deskshell.skills.units import Duration
@@ -32,7 +32,7 @@ def text(source: str, subject: Subject | None = None) -> str:
 
 
 def path(source: str, subject: Subject | None = None) -> bytes:
-    return template.compile_path(template.parse(source), VALUES, "`to`")(subject or Subject())
+    return template_path.compile_path(template.parse(source), VALUES, "`to`")(subject or Subject())
 
 
 def test_names_formats_and_braces_are_filled_in():
@@ -127,7 +127,7 @@ def test_a_rendered_value_never_changes_the_number_of_components(value):
 
 def test_a_quoted_value_is_taken_literally():
     def render(source: str) -> bytes:
-        return template.compile_path(
+        return template_path.compile_path(
             template.parse(source), VALUES, "`files`", quote=lambda value: b"<" + value + b">"
         )(Subject())
 
@@ -155,7 +155,7 @@ def test_a_secret_in_text_is_a_reference():
     assert rendered == SecretText(("Bearer ", ("key",), "!"))
 
 
-@pytest.mark.parametrize("compile_one", [template.compile_path, template.compile_plain])
+@pytest.mark.parametrize("compile_one", [template_path.compile_path, template.compile_plain])
 def test_a_secret_in_a_path_or_plain_value_is_refused(compile_one):
     with pytest.raises(UsageError, match="secret `key` is used in `to`"):
         compile_one(template.parse("/x/{key}"), VALUES, "`to`")(Subject())
