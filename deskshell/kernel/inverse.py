@@ -6,10 +6,11 @@ before it would leave it, staging nothing) and the undo itself.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import NoReturn
 
-from deskshell.errors import Conflict
+from deskshell.errors import Conflict, DeskshellError
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, identity, same_content, same_object
 from deskshell.kernel.context import Context
@@ -18,6 +19,7 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.sequence import make_movable
 from deskshell.slotted import field, slotted
 
+_EFFECTIVE = os.access in os.supports_effective_ids
 _FORCE = "see the change with `--check`; `--force` keeps a copy of what is there and goes ahead"
 
 
@@ -44,6 +46,7 @@ class Sight:
         self.expected = Expected() if expected is None else expected
         self._moved = self.expected.moved
         self._modes = self.expected.modes
+        self._writable: dict[bytes, bool] = {}
 
     def origin(self, path: bytes) -> bytes | None:
         """Where the object that will stand at `path` stands now; None when nothing will."""
@@ -77,6 +80,30 @@ class Sight:
         origin = self.origin(path)
         on_disk = [] if origin is None else self.ground.first_names(origin, count + len(gone))
         return [name for name in dict.fromkeys([*come, *on_disk]) if name not in gone][:count]
+
+    def need_permission(self, effects: Iterable[Effect]) -> None:
+        """Raise Conflict when `effects` take a name out of, or into, a folder that may not be written."""
+        for effect in effects:
+            for path in () if isinstance(effect, Mode) else effect.paths():
+                folder = path.rpartition(b"/")[0]
+                if folder not in self._writable:
+                    self._writable[folder] = self._may_write(path, folder)
+                if not self._writable[folder]:
+                    raise Conflict(
+                        f"the folder `{names.show(folder or b'/')}` may not be written",
+                        path=folder,
+                        verdict="failed",
+                    )
+
+    def _may_write(self, path: bytes, folder: bytes) -> bool:
+        if self.origin(folder) != folder or folder in self._modes:  # not there yet, or not as it is now
+            return True
+        try:
+            return os.access(
+                b".", os.W_OK | os.X_OK, dir_fd=self.ground.at(path)[0], effective_ids=_EFFECTIVE
+            )
+        except (DeskshellError, OSError):  # said already, by what looked there
+            return True
 
     def play(self, effects: Iterable[Effect]) -> None:
         """Let `effects` have happened."""

@@ -204,6 +204,7 @@ class Backward:
         self._refuse_early()
         inverter = Inverter(sight, task_id="check", n=self.n, force=self._force, ctx=None)
         effects = inverter.invert(self._effects)
+        sight.need_permission(effects)
         self.notes = inverter.notes
         return effects
 

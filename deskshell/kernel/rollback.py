@@ -240,7 +240,7 @@ def _restore_times(
             found.after[folder] = now
             if folder in remaining or now == before[folder]:
                 continue
-            if _has_strangers(ground, folder, since_ms, ours):
+            if _has_strangers(ground, folder, since_ms, ours, before):
                 found.not_restored.append(f"folder time of `{shown}` kept (changed by others)")
             elif ground.set_folder_time(folder, before[folder]):
                 found.after[folder] = before[folder]
@@ -256,10 +256,13 @@ def _left_paths(found: TakenBack) -> Iterator[bytes]:
             yield left.target
 
 
-def _has_strangers(ground: Ground, folder: bytes, since_ms: int, ours: _Ours) -> bool:
+def _has_strangers(
+    ground: Ground, folder: bytes, since_ms: int, ours: _Ours, timed: Collection[bytes]
+) -> bool:
     """True when `folder` holds an entry that somebody else put there since the task began.
 
-    Such an entry was born since, or was renamed since: its ctime is new and its mtime is not.
+    Such an entry was born since, or was renamed since: its ctime is new and its mtime is not. So it is with
+    the folders `timed`, too, but it was this rollback that gave them their earlier times.
     """
     since_ns = (since_ms + 1) * 1_000_000  # the clock was cut to whole milliseconds
     fd = ground.folder_fd(folder)
@@ -267,6 +270,8 @@ def _has_strangers(ground: Ground, folder: bytes, since_ms: int, ours: _Ours) ->
         raw = os.fsencode(name)
         stat = None if fd is None else stat_at(fd, raw)
         if stat is None or stat.ctime_ns <= since_ns or ours.has(folder + b"/" + raw, stat):
+            continue
+        if stat.kind == "folder" and folder + b"/" + raw in timed:
             continue
         if stat.birth_ns > since_ns or stat.mtime_ns + _EDIT_NS < stat.ctime_ns:
             return True

