@@ -1,19 +1,13 @@
-"""The table of commands, and the group that imports a command's module when it is called.
+"""The table of commands, and the shortest way from a command line to what it means.
 
-To add a command: a module with a `typer.Typer` under the command's name, and a line in `COMMANDS`.
+To add a command: a module with a `single()` or `several()` of `options` under the command's name, and a line in
+`COMMANDS`.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import Annotated, Any, NamedTuple
-
-import typer
-from typer.core import TyperGroup
-
-from deskshell.cli.options import SETTINGS, ending
-from deskshell.errors import UsageError
+from typing import NamedTuple
 
 
 class Command(NamedTuple):
@@ -51,46 +45,6 @@ COMMANDS = {
 }
 GROUPS = ("skills", "journal", "keys")
 
-_HELP = """Do things to your files that can be undone, and know what was done.
-
-Begin with `deskshell skills list`. A run without --mode shows what would happen and changes nothing."""
-
-
-class LazyGroup(TyperGroup):
-    """Knows its commands by `COMMANDS`; converts only the one that is called."""
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the parser's signature
-        """All names, in the order of the table."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - idem
-        """The command itself, None when there is no such one."""
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
-            return None
-        module = importlib.import_module(f"deskshell.cli.{entry.module}")
-        return typer.main.get_command(getattr(module, cmd_name))
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that `args` name. Raises UsageError with the nearest known name."""
-        if args and args[0] not in COMMANDS:
-            import difflib
-
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            guess = f"did you mean `{near[0]}`? " if near else ""
-            raise UsageError(f"no such command: `{args[0]}`", hint=f"{guess}see `deskshell --help`")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - idem
-        """The list of commands, by what one wants; no module is imported for it."""
-        width = max(map(len, COMMANDS))
-        for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
-            with formatter.section(section):
-                rows = [
-                    (n.ljust(width), entry.help) for n, entry in COMMANDS.items() if entry.section == section
-                ]
-                formatter.write_dl(rows)
-
 
 def invoke(args: list[str]) -> int:
     """Run the command line `args` and return the exit code.
@@ -99,19 +53,16 @@ def invoke(args: list[str]) -> int:
         DeskshellError: as the command raises it.
         Exception: the option parser's usage error, which has `format_message`.
     """
-    completing = "_DESKSHELL_COMPLETE" in os.environ
-    # The options for installing completion take time to make, and only the root's help and parser know them.
-    group = _group(add_completion=completing or not args or args[0].startswith("-"))
-    if completing:
-        group.main(args=args, prog_name="deskshell")  # answers, and ends with SystemExit
-    if not args or args in [[name] for name in GROUPS]:
-        args = [*args, "--help"]
-    try:
-        with group.make_context("deskshell", list(args)) as context:
-            code = group.invoke(context)
-    except typer.Exit as exc:
-        return exc.exit_code
-    return code if isinstance(code, int) else 0
+    if is_command(args) and "_DESKSHELL_COMPLETE" not in os.environ:
+        from deskshell.cli import arguments
+
+        name, *rest = args
+        call = arguments.read(arguments.load(COMMANDS[name].module, name), rest)
+        if call is not None:
+            return call.run()
+    from deskshell.cli import parser
+
+    return parser.invoke(args)
 
 
 def is_command(args: list[str]) -> bool:
@@ -122,35 +73,3 @@ def is_command(args: list[str]) -> bool:
 def acts(args: list[str]) -> bool:
     """Whether the command that `args` name may change something."""
     return is_command(args) and COMMANDS[args[0]].acts
-
-
-def _group(*, add_completion: bool) -> Any:
-    app = typer.Typer(
-        cls=LazyGroup,
-        help=_HELP,
-        epilog=ending(
-            [
-                "deskshell run downloads-cleanup --set folder=~/Downloads",
-                "deskshell run downloads-cleanup --set folder=~/Downloads --ask",
-                "deskshell undo",
-            ],
-            ["0", "1", "2", "3", "4", "70", "130"],
-        ),
-        add_completion=add_completion,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings=SETTINGS,
-    )
-    app.callback()(_root)
-    return typer.main.get_command(app)
-
-
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="print the version and end")] = False,
-) -> None:
-    if version:
-        from deskshell import __version__
-        from deskshell.cli import output
-
-        output.say(f"deskshell {__version__}")
-        raise typer.Exit

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from deskshell.cli import complete
-from deskshell.cli.options import Json, command, single
+from deskshell.cli.options import Json, argument, command, option, single
 from deskshell.errors import UsageError
 
 log = single()
@@ -40,18 +38,18 @@ def _log(
     *,
     since: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help='started since then: 30m, 2h, 1d, or "2026-01-15 09:30"'),
+        option(metavar="TIME", help='started since then: 30m, 2h, 1d, or "2026-01-15 09:30"'),
     ] = None,
     path: Annotated[
-        str | None, typer.Option(metavar="FILE", help="tasks that touched this file, under earlier names too")
+        str | None, option(metavar="FILE", help="tasks that touched this file, under earlier names too")
     ] = None,
     status: Annotated[
         str | None,
-        typer.Option(metavar="S", help=f"only: {', '.join(STATUSES)}", autocompletion=lambda: list(STATUSES)),
+        option(metavar="S", help=f"only: {', '.join(STATUSES)}", autocompletion=lambda: list(STATUSES)),
     ] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="the N newest of them")] = None,
+    limit: Annotated[int | None, option(metavar="N", min=1, help="the N newest of them")] = None,
     entries: Annotated[
-        bool, typer.Option("--entries", help="every step in its latest state, a JSON line each")
+        bool, option("--entries", help="every step in its latest state, a JSON line each")
     ] = False,
     json: Json = False,
 ) -> int:
@@ -95,13 +93,11 @@ def _log(
 def _show(
     task: Annotated[
         str,
-        typer.Argument(
-            metavar="TASK", help="the task's id", autocompletion=complete.task_ids, show_default=False
-        ),
+        argument(metavar="TASK", help="the task's id", autocompletion=complete.task_ids, show_default=False),
     ],
     *,
     diff: Annotated[
-        bool, typer.Option("--diff", help="also what changed in each file; hashes for what is no text")
+        bool, option("--diff", help="also what changed in each file; hashes for what is no text")
     ] = False,
     json: Json = False,
 ) -> int:

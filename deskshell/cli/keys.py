@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from deskshell.cli.options import Json, command, several
+from deskshell.cli.options import Json, argument, command, option, several
 
 if TYPE_CHECKING:
     from deskshell.app.keys import Keys
@@ -30,13 +28,13 @@ def _keys() -> Keys:
     ),
 )
 def _new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="for your own memory", show_default=False)] = "",
+    name: Annotated[str, argument(metavar="NAME", help="for your own memory", show_default=False)] = "",
     *,
     scope: Annotated[
         list[str] | None,
-        typer.Option(metavar="SCOPE", help="read, plan, apply or undo; may be repeated; all when left out"),
+        option(metavar="SCOPE", help="read, plan, apply or undo; may be repeated; all when left out"),
     ] = None,
-    expires: Annotated[str, typer.Option(metavar="D", help="how long it is good for: 12h, 7d, 4w")] = "90d",
+    expires: Annotated[str, option(metavar="D", help="how long it is good for: 12h, 7d, 4w")] = "90d",
     json: Json = False,
 ) -> int:
     """Make a key and print it. It is shown this once: only a hash of it is kept."""
@@ -88,7 +86,7 @@ def _list(*, json: Json = False) -> int:
     ),
 )
 def _revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="as listed", show_default=False)],
+    key_id: Annotated[str, argument(metavar="ID", help="as listed", show_default=False)],
     *,
     json: Json = False,
 ) -> int:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, TypeVar
 
-import typer
-
 from deskshell.cli import complete
-from deskshell.cli.options import Json, command, single
+from deskshell.cli.options import Json, command, option, single
 from deskshell.errors import UsageError
 
 Number = TypeVar("Number", int, float)
@@ -62,23 +60,21 @@ def _gc(
     *,
     keep: Annotated[
         str | None,
-        typer.Option(metavar="AGE", help="keep undo data this long, such as 30d (default: the setting)"),
+        option(metavar="AGE", help="keep undo data this long, such as 30d (default: the setting)"),
     ] = None,
     max_bytes: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="keep at most this much, such as 5GB (default: the setting)"),
+        option(metavar="SIZE", help="keep at most this much, such as 5GB (default: the setting)"),
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="only this task's undo data, now", autocompletion=complete.task_ids),
+        option(metavar="ID", help="only this task's undo data, now", autocompletion=complete.task_ids),
     ] = None,
     journal: Annotated[
         bool,
-        typer.Option(
-            "--journal", help="also drop the oldest journal files, when nothing in them can be undone"
-        ),
+        option("--journal", help="also drop the oldest journal files, when nothing in them can be undone"),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would go, and drop nothing")] = False,
+    dry_run: Annotated[bool, option("--dry-run", help="say what would go, and drop nothing")] = False,
     json: Json = False,
 ) -> int:
     """Drop undo data that is old or takes too much space; the newest task's stays.

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from deskshell.cli import complete
-from deskshell.cli.options import EXIT_CODES, Json, command, single
+from deskshell.cli.options import EXIT_CODES, Json, argument, command, option, single
 from deskshell.errors import Cancelled, Refused
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ apply = single()
 
 PlanId = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="PLAN_ID",
         help="as `deskshell plan` printed it",
         autocompletion=complete.plan_ids,
@@ -42,7 +40,7 @@ PlanId = Annotated[
 def _plan(
     skill: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="SKILL",
             help="a skill's name, or the path of its folder (./skills/mine)",
             autocompletion=complete.skill_names,
@@ -52,7 +50,7 @@ def _plan(
     *,
     grant: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="CAP",
             help="grant only this capability of those the skill declares; may be repeated",
             autocompletion=complete.capabilities,
@@ -60,7 +58,7 @@ def _plan(
     ] = None,
     values: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="value of a parameter; may be repeated"),
+        option("--set", metavar="NAME=VALUE", help="value of a parameter; may be repeated"),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -180,7 +178,7 @@ def _apply(
     plan_id: PlanId,
     *,
     allow_irreversible: Annotated[
-        bool, typer.Option("--allow-irreversible", help="agree to steps that cannot be undone")
+        bool, option("--allow-irreversible", help="agree to steps that cannot be undone")
     ] = False,
     json: Json = False,
 ) -> int:

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from deskshell.cli import complete
-from deskshell.cli.options import EXIT_CODES, Json, command, single
+from deskshell.cli.options import EXIT_CODES, Json, argument, command, option, single
 from deskshell.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ class Mode(StrEnum):
 def _run(
     skill: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="SKILL",
             help="a skill's name, or the path of its folder (./skills/mine)",
             autocompletion=complete.skill_names,
@@ -48,17 +46,17 @@ def _run(
     *,
     mode: Annotated[
         Mode | None,
-        typer.Option(metavar="preview|apply", help="preview (default) changes nothing; apply does it"),
+        option(metavar="preview|apply", help="preview (default) changes nothing; apply does it"),
     ] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="ask for each capability, then apply; anything but y or yes cancels")
+        bool, option("--ask", help="ask for each capability, then apply; anything but y or yes cancels")
     ] = False,
     allow_irreversible: Annotated[
-        bool, typer.Option("--allow-irreversible", help="agree to steps that cannot be undone")
+        bool, option("--allow-irreversible", help="agree to steps that cannot be undone")
     ] = False,
     grant: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="CAP",
             help="grant only this capability of those the skill declares; may be repeated",
             autocompletion=complete.capabilities,
@@ -66,7 +64,7 @@ def _run(
     ] = None,
     values: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="value of a parameter; may be repeated"),
+        option("--set", metavar="NAME=VALUE", help="value of a parameter; may be repeated"),
     ] = None,
     json: Json = False,
 ) -> int:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from deskshell.cli import complete
-from deskshell.cli.options import Json, command, several
+from deskshell.cli.options import Json, argument, command, option, several
 from deskshell.errors import UsageError
 
 skills = several("List, show, write, check and test skills.")
 
 Skill = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="SKILL",
         help="a skill's name, or the path of its folder",
         autocompletion=complete.skill_names,
@@ -77,11 +75,11 @@ def _show(skill: Skill, *, json: Json = False) -> int:
     ),
 )
 def _new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="a-z, 0-9 and -", show_default=False)],
+    name: Annotated[str, argument(metavar="NAME", help="a-z, 0-9 and -", show_default=False)],
     *,
     folder: Annotated[
         Path | None,
-        typer.Option("--in", metavar="DIR", help="where to make its folder (default: your skills folder)"),
+        option("--in", metavar="DIR", help="where to make its folder (default: your skills folder)"),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -140,7 +138,7 @@ def _check(skill: Skill, *, json: Json = False) -> int:
 def _test(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument(
             metavar="[SKILL]...",
             help="names, or paths of folders",
             autocompletion=complete.skill_names,
@@ -148,7 +146,7 @@ def _test(
         ),
     ] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help="all skills that there are")] = False,
+    every: Annotated[bool, option("--all", help="all skills that there are")] = False,
     json: Json = False,
 ) -> int:
     """Build a skill's sample world in a fresh folder, run it, undo it, and compare byte for byte."""

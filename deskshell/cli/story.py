@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from deskshell.cli.options import Json, command, single
+from deskshell.cli.options import Json, command, option, single
 from deskshell.slotted import replace
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ _MUST_FAIL = 'assert = [{ exists = "{folder}/sub/no-such-file" }]\n'
 def _story(
     *,
     fail: Annotated[
-        bool, typer.Option("--fail", help="let the third step fail after it has written its file")
+        bool, option("--fail", help="let the third step fail after it has written its file")
     ] = False,
     json: Json = False,
 ) -> int:

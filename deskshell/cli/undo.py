@@ -4,32 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-from typer.core import TyperCommand
-
 from deskshell.cli import complete
-from deskshell.cli.options import Json, command, single
+from deskshell.cli.options import Json, command, option, single
 from deskshell.errors import UsageError
 
 undo = single()
 redo = single()
 
 
-class OptionalNumber(TyperCommand):
-    """Lets `--last` stand without a number, for 1."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse `args` with a 1 put behind each bare `--last`."""
-        full: list[str] = []
-        for i, arg in enumerate(args):
-            full.append(arg)
-            if arg == "--last" and (i + 1 == len(args) or args[i + 1].startswith("-")):
-                full.append("1")
-        return super().parse_args(ctx, full)
-
-
 @undo.command(
-    cls=OptionalNumber,
     **command(
         [
             "deskshell undo                    # the newest task",
@@ -51,27 +34,26 @@ class OptionalNumber(TyperCommand):
 def _undo(
     *,
     task: Annotated[
-        str | None, typer.Option(metavar="ID", help="undo this task", autocompletion=complete.task_ids)
+        str | None, option(metavar="ID", help="undo this task", autocompletion=complete.task_ids)
     ] = None,
     last: Annotated[
-        int | None, typer.Option(metavar="[N]", min=1, help="undo the N newest tasks; 1 when N is left out")
+        int | None,
+        option(metavar="[N]", min=1, bare="1", help="undo the N newest tasks; 1 when N is left out"),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME", help='undo the tasks started since then: 30m, 2h, 1d, or "2026-01-15 09:30"'
-        ),
+        option(metavar="TIME", help='undo the tasks started since then: 30m, 2h, 1d, or "2026-01-15 09:30"'),
     ] = None,
     step: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="only this step of the task; may be repeated")
+        list[str] | None, option(metavar="ID", help="only this step of the task; may be repeated")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="say what would happen, and change nothing")] = False,
+    check: Annotated[bool, option("--check", help="say what would happen, and change nothing")] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="go ahead where files were changed since; what is there now is kept"),
+        option("--force", help="go ahead where files were changed since; what is there now is kept"),
     ] = False,
     all_or_nothing: Annotated[
-        bool, typer.Option("--all-or-nothing", help="touch nothing unless everything can be undone")
+        bool, option("--all-or-nothing", help="touch nothing unless everything can be undone")
     ] = False,
     json: Json = False,
 ) -> int:
@@ -126,7 +108,7 @@ def _undo(
 def _redo(
     *,
     task: Annotated[
-        str | None, typer.Option(metavar="ID", help="redo this task", autocompletion=complete.task_ids)
+        str | None, option(metavar="ID", help="redo this task", autocompletion=complete.task_ids)
     ] = None,
     json: Json = False,
 ) -> int:
