@@ -8,7 +8,6 @@ the settlement, and a begin without an end is decided by recovery, which runs be
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import closing as closes
 from typing import Any
 
 from deskshell.app import claims, consent, plans, running
@@ -17,8 +16,7 @@ from deskshell.app.consent import Consent
 from deskshell.app.desktop import Desktop
 from deskshell.app.plans import PlanStore
 from deskshell.errors import Busy, PlanRefused, UsageError
-from deskshell.kernel import fingerprint, roots
-from deskshell.kernel.capability import path_roots
+from deskshell.kernel import roots
 from deskshell.kernel.desk import Desk, now_ms
 from deskshell.kernel.report import TaskReport
 from deskshell.kernel.roots import Roots
@@ -154,16 +152,8 @@ class Applier:
                 f"the secret `{lacking[0]}` is needed",
                 hint=f"set DESKSHELL_SECRET_{lacking[0].upper().replace('-', '_')}",
             )
-        with closes(desk.ground(path_roots(plan.declared))) as ground:
-            changed = fingerprint.changes(plan, stored.marks, ground)
-        if changed:
-            raise PlanRefused(
-                f"plan `{plan_id}` is stale: {changed[0]}" + _more(len(changed) - 1),
-                changed=tuple(changed),
-                hint="nothing was done; make a new plan and look at it again",
-            )
         by = approval.by if approval is not None else "person" if given.person else ""
-        report = running.run_plan(desk, plan, plan.declared, claims.facts(stored, by))
+        report = running.run_plan(desk, plan, plan.declared, claims.facts(stored, by), stored.marks)
         return _settled(plan_id, stored, report, "applied")
 
     def _again(self, desk: Desk, claim: Claim, plan_id: str, stored: StoredPlan | None) -> PlanOutcome:
@@ -184,7 +174,3 @@ def _settled(plan_id: str, stored: StoredPlan | None, report: TaskReport, good: 
         return PlanOutcome(plan_id, good, digest, report)
     message = f"the plan failed and is used up: {report.error or report.status}"
     return PlanOutcome(plan_id, "failed", digest, report, message=message, hint="make a new plan")
-
-
-def _more(count: int) -> str:
-    return f", and {count} more" if count > 0 else ""

@@ -91,7 +91,6 @@ class Planning:
             PlanRefused: there is nothing to do, or the disk changed meanwhile.
             CapabilityError, ScopeError, IrreversibleError: it could never be applied.
         """
-
         plan = prepared.plan
         if not plan.steps:
             raise PlanRefused("there is nothing to do, so no plan was stored", status="refused")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing as closes
 from typing import Any
 
 from deskshell.app.prepared import step_report
 from deskshell.errors import Conflict, PlanRefused, StepFailed
-from deskshell.kernel import gate, record, room
+from deskshell.kernel import fingerprint, gate, record, room
 from deskshell.kernel.capability import Grant, path_roots
 from deskshell.kernel.desk import Desk
+from deskshell.kernel.fingerprint import Marks
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.item import Forward
 from deskshell.kernel.plan import Plan
@@ -29,9 +30,20 @@ def admit(plan: Plan, granted: Iterable[Grant], *, consent: bool) -> None:
 
 
 def run_plan(
-    desk: Desk, plan: Plan, granted: tuple[Grant, ...], facts: Mapping[str, Any] | None = None
+    desk: Desk,
+    plan: Plan,
+    granted: tuple[Grant, ...],
+    facts: Mapping[str, Any] | None = None,
+    marks: Marks = (),
 ) -> TaskReport:
-    """Run an admitted plan as one task.
+    """Run an admitted plan as one task, if everything is still as it was planned for (I8).
+
+    Args:
+        desk: open for writing.
+        plan: checked against `granted`.
+        granted: where it may act.
+        facts: more for the `begin` line.
+        marks: what the contents that it depends on were, see `fingerprint.marks`.
 
     Raises what the first look finds, before anything is written: PlanRefused when the disk is not as
     planned, else the failure itself.
@@ -39,17 +51,14 @@ def run_plan(
     started = time.monotonic()
     own = _own(plan, path_roots(granted))
     with closes(desk.ground(path_roots(granted))) as ground:
+        _refuse_stale(fingerprint.changes(plan, marks, ground))
         begin = {**_begin(plan, granted, ground), "own": record.folder_list(own), **(facts or {})}
         desk.progress.start(plan.origin.skill, len(plan.steps))
         try:
             room.check(plan, ground, desk.max_copy)
             outcome = desk.walled(ground, lambda: _work(desk, ground, plan, begin), own=own)
         except Conflict as exc:
-            raise PlanRefused(
-                f"the disk changed since the plan was made: {exc.message}",
-                changed=(exc.message,),
-                hint="look again with a preview, then run it",
-            ) from exc
+            raise _stale((exc.message,)) from exc
         except OSError as exc:
             raise StepFailed(text(exc), hint="nothing was changed") from exc
         finally:
@@ -71,6 +80,20 @@ def _own(plan: Plan, roots: tuple[bytes, ...]) -> list[bytes]:
             if path in wanted:
                 found[path] = None
     return list(found)
+
+
+def _refuse_stale(changed: Sequence[str]) -> None:
+    if changed:
+        raise _stale(tuple(changed))
+
+
+def _stale(changed: tuple[str, ...]) -> PlanRefused:
+    more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
+    return PlanRefused(
+        f"the disk changed since the plan was made: {changed[0]}{more}",
+        changed=changed,
+        hint="nothing was done; look again and make a new plan",
+    )
 
 
 def _begin(plan: Plan, granted: tuple[Grant, ...], ground: Ground) -> dict[str, Any]:

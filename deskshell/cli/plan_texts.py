@@ -70,7 +70,7 @@ def say_outcome(outcome: PlanOutcome) -> None:
     elif report is not None:
         reports.run_report(report)
     else:
-        tell(outcome.message or outcome.status)
+        tell(f"{outcome.status}: {outcome.message}" if outcome.message else outcome.status)
         for line in outcome.changed[1:]:
             output.tell(Styled("changed:", "yellow"), f" {line}")
     if report is None and outcome.hint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pty
 import select
@@ -168,6 +169,12 @@ def test_twelve_processes_apply_one_plan_once(cli, skill, work):
 # approval: a person at a terminal
 
 
+@pytest.fixture
+def on_terminal(home, folder):
+    """A terminal of its own; see `_on_terminal`."""
+    return functools.partial(_on_terminal, home, folder)
+
+
 def _on_terminal(home, folder, *args, typed: bytes):
     """Run deskshell on a terminal of its own, type something, and return (exit code, what was shown)."""
     leader, follower = pty.openpty()
@@ -203,11 +210,11 @@ def _on_terminal(home, folder, *args, typed: bytes):
 
 
 @pytest.mark.parametrize("answer", ["y", "digest"])
-def test_a_person_at_a_terminal_approves_by_y_or_the_digest(home, folder, cli, skill, work, answer):
+def test_a_person_at_a_terminal_approves_by_y_or_the_digest(on_terminal, cli, skill, work, answer):
     plan = _plan(cli, "./skills/final")
     typed = plan["digest"][:8] if answer == "digest" else answer
 
-    code, shown = _on_terminal(home, folder, "approve", plan["planId"], typed=typed.encode() + b"\n")
+    code, shown = on_terminal("approve", plan["planId"], typed=typed.encode() + b"\n")
 
     assert code == 0, shown
     assert plan["digest"][:8] in shown
@@ -218,10 +225,10 @@ def test_a_person_at_a_terminal_approves_by_y_or_the_digest(home, folder, cli, s
 
 
 @pytest.mark.parametrize("typed", [b"n\n", b"\n", b"\x04", b"deadbeef\n", b"yep\n"])
-def test_any_other_answer_approves_nothing(home, folder, cli, skill, work, typed):
+def test_any_other_answer_approves_nothing(on_terminal, cli, skill, work, typed):
     plan = _plan(cli, "./skills/final")
 
-    code, _ = _on_terminal(home, folder, "approve", plan["planId"], typed=typed)
+    code, _ = on_terminal("approve", plan["planId"], typed=typed)
 
     assert code == 2
     assert cli("plans", "--json").json["plans"][0]["status"] == "open"
@@ -237,11 +244,11 @@ def test_an_answer_through_a_pipe_is_no_persons(cli, skill, work):
     assert cli("plans", "--json").json["plans"][0]["status"] == "open"
 
 
-def test_a_stale_plan_is_not_offered_for_approval(home, folder, cli, skill, work):
+def test_a_stale_plan_is_not_offered_for_approval(on_terminal, cli, skill, work):
     plan = _plan(cli, "./skills/final")
     (work / "a.txt").write_text("changed")
 
-    code, shown = _on_terminal(home, folder, "approve", plan["planId"], typed=b"y\n")
+    code, shown = on_terminal("approve", plan["planId"], typed=b"y\n")
 
     assert code == 2
     assert "stale" in shown
