@@ -46,9 +46,9 @@ class World:
     tasks: frozenset[str]
 
     @classmethod
-    def of(cls, scenario: Scenario, top: Path) -> World:
-        """A fresh one in `top`."""
-        bench = Bench(top, scenario.settings)
+    def of(cls, scenario: Scenario, top: Path, elsewhere: Path | None = None) -> World:
+        """A fresh one in `top`, its state folder in `elsewhere` if that is given."""
+        bench = Bench(top, scenario.settings, elsewhere=None if elsewhere is None else elsewhere / top.name)
         bench.make(scenario.files)
         scenario.earlier(bench)
         return cls(

@@ -132,7 +132,7 @@ class Clock:
 
 @dataclass
 class Bench:
-    """A folder `root` to work on and a state folder `state` below `top`; see the module.
+    """A folder `root` to work on and a state folder `state` below `top` (or `elsewhere`); see the module.
 
     `declared` replaces the grants of all plans (all file capabilities on the folder, without it).
     """
@@ -144,10 +144,11 @@ class Bench:
     state: Path = field(init=False)
     skill: str = "trial"
     declared: tuple[Grant, ...] | None = None
+    elsewhere: Path | None = None
 
     def __post_init__(self) -> None:
         self.root = self.top / "files"
-        self.state = self.top / "state"
+        self.state = (self.elsewhere or self.top) / "state"
         self.root.mkdir(parents=True, exist_ok=True)
 
     # the folder
