@@ -264,6 +264,10 @@ def recover(shape: Shape, box: Path) -> None:
     subprocess.run(
         command_line(shape, box, "deskshell recover --json"), shell=True, cwd=box, env=env, check=False
     )
+    if (
+        _claim() in ("partly", "incomplete") and "run " not in shape.run
+    ):  # an undo says which entries are left
+        subprocess.run(command_line(shape, box, shape.run), shell=True, cwd=box, env=env, check=False)
     tasks = _deskshell(shape, box, "log --json").get("tasks", [])
     if tasks and tasks[0]["status"] == "incomplete" and tasks[0]["role"] == "run":
         subprocess.run(
