@@ -157,15 +157,10 @@ def _read(box: Path, name: str) -> dict[str, Any]:
     return found
 
 
-def without_new_times(tree: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-    """`tree` without the times of folders and of what the task made: those depend on when it ran."""
+def without_new_times(tree: dict[str, Any]) -> dict[str, Any]:
+    """`tree` without the times of folders and of what tasks made: those depend on when they ran."""
     return {
-        name: [
-            *entry[:2],
-            entry[2] if name in old and entry[0] != "folder" and entry == old[name] else 0,
-            *entry[3:],
-        ]
-        for name, entry in tree.items()
+        name: [*entry[:2], entry[2] if entry[2] == OLD_NS else 0, *entry[3:]] for name, entry in tree.items()
     }
 
 
@@ -206,10 +201,10 @@ def _is_after(shape: Shape, box: Path, now: dict[str, Any], before: dict[str, An
     if "undo" in shape.run:
         start = _read(box, "start.json")
         if shape.edit:
-            return without_new_times(now, start) == without_new_times(start, start)
+            return without_new_times(now) == without_new_times(start)
         return now == start
     expected = json.loads(Path(os.environ["SWEEP_AFTER"]).read_text())
-    return without_new_times(now, before) == without_new_times(expected, before)
+    return without_new_times(now) == without_new_times(expected)
 
 
 def _claim() -> str:
