@@ -12,13 +12,15 @@ from deskshell.files.copying_folder import FolderCopy
 from deskshell.files.copying_one import copy_one
 from deskshell.files.identity import stat_at
 from deskshell.files.reading import hash_file, read_file
-from deskshell.files.removing import object_bytes, remove_object
+from deskshell.files.removing import Measured, measure, object_bytes, remove_object
 from deskshell.files.writing import Copied, write_file
 
 __all__ = [
     "Copied",
+    "Measured",
     "copy_object",
     "hash_file",
+    "measure",
     "object_bytes",
     "read_file",
     "remove_object",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat as stat_bits
+from typing import NamedTuple
 
 from deskshell.errors import StepFailed
 from deskshell.files.identity import Stat, stat_at
@@ -95,18 +96,30 @@ def _close_up(at: Descent, modes: list[int | None]) -> None:
         pass  # the error that led here matters more
 
 
-def object_bytes(dir_fd: int, name: bytes) -> int:
-    """Bytes that `name` in the folder `dir_fd` takes on the disk, with all below it; hard links count once.
+class Measured(NamedTuple):
+    """What an object takes on the disk in `bytes`, and whether a file in it has `names_elsewhere` (hard links)."""
 
-    Does not enter other mounts. 0 when there is no such object.
+    bytes: int
+    names_elsewhere: bool
+
+
+def object_bytes(dir_fd: int, name: bytes) -> int:
+    """Bytes that `name` in the folder `dir_fd` takes on the disk; see `measure`."""
+    return measure(dir_fd, name).bytes
+
+
+def measure(dir_fd: int, name: bytes) -> Measured:
+    """Measure `name` in the folder `dir_fd`, with all below it; hard links count once.
+
+    Does not enter other mounts. Nothing when there is no such object.
     """
     root = stat_at(dir_fd, name)
     if root is None:
-        return 0
-    seen: set[tuple[int, int]] = set()
+        return Measured(0, False)
+    seen: dict[tuple[int, int], int] = {}
     total = _blocks(dir_fd, name, seen)
     if root.kind != "folder":
-        return total
+        return Measured(total, any(seen.values()))
     at = Descent(dir_fd, name)
     try:
         levels = [_names(at.fd)]
@@ -126,15 +139,18 @@ def object_bytes(dir_fd: int, name: bytes) -> int:
                 levels.append(_names(at.fd))
     finally:
         at.close()
-    return total
+    return Measured(total, any(seen.values()))
 
 
-def _blocks(dir_fd: int, name: bytes, seen: set[tuple[int, int]]) -> int:
+def _blocks(dir_fd: int, name: bytes, seen: dict[tuple[int, int], int]) -> int:
+    """`seen` counts the names of a file that were not met yet."""
     raw = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if raw.st_nlink > 1 and not stat_bits.S_ISDIR(raw.st_mode):
-        if (raw.st_dev, raw.st_ino) in seen:
+        key = (raw.st_dev, raw.st_ino)
+        if key in seen:
+            seen[key] -= 1
             return 0
-        seen.add((raw.st_dev, raw.st_ino))
+        seen[key] = raw.st_nlink - 1
     # Always in units of 512, whatever the block size; Windows does not tell.
     blocks: int | None = getattr(raw, "st_blocks", None)
     return raw.st_size if blocks is None else blocks * 512

@@ -43,6 +43,8 @@ def of_hold(ground: Ground, path: bytes) -> list[Copy]:
 def check(plan: Plan, ground: Ground, max_copy: int) -> None:
     """Refuse `plan` when a copy is larger than `max_copy` bytes, or all of them than the free space less 5 %.
 
+    Or when a copy would part the names of a file, and what it is made of then goes.
+
     What an earlier step will have made is not there to be measured; its own copying is.
 
     Raises PlanRefused, naming what is too large, for where, and the way out.
@@ -50,7 +52,9 @@ def check(plan: Plan, ground: Ground, max_copy: int) -> None:
     wanted: dict[int, int] = {}
     for step in plan.ordered():
         for copy in step.action.copies(ground):
-            size = _size(ground, copy.src)
+            size, parted = _measure(ground, copy.src)
+            if parted and not copy.asked:
+                _refuse_parting(copy.src)
             if size > max_copy and not copy.asked:
                 _refuse(copy, f"{_shown(size)}, more than `max_copy` ({_shown(max_copy)})")
             device, free = ground.free_bytes(copy.to)
@@ -59,12 +63,21 @@ def check(plan: Plan, ground: Ground, max_copy: int) -> None:
                 _refuse(copy, f"{_shown(wanted[device])} in all, and {_shown(free)} are free there")
 
 
-def _size(ground: Ground, path: bytes) -> int:
-    """Bytes on the disk of what is at `path`, with all below it; 0 when there is nothing (yet)."""
+def _measure(ground: Ground, path: bytes) -> copying.Measured:
+    """What is at `path`, with all below it; nothing when nothing is there (yet)."""
     try:
-        return copying.object_bytes(*ground.at(path))
+        return copying.measure(*ground.at(path))
     except (FileNotFoundError, NotADirectoryError):
-        return 0
+        return copying.Measured(0, False)
+
+
+def _refuse_parting(path: bytes) -> None:
+    raise PlanRefused(
+        f"`{names.show(path)}` has files with other names elsewhere (hard links), which a copy to another file "
+        "system would part",
+        status="refused",
+        hint="copy it instead, or stay within its file system (DESKSHELL_HOME says where undo data is)",
+    )
 
 
 def _refuse(copy: Copy, why: str) -> None:
