@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from deskshell.errors import PlanConflict, ScopeError
@@ -216,8 +217,9 @@ class Builder:
 
     def _note_secrets(self, step: Step) -> None:
         for action in (step.action, step.compensation):
-            for text in () if action is None else _texts(action):
-                self._secrets.update(dict.fromkeys(text.names))
+            if action is not None:
+                for text in _texts(action):
+                    self._secrets.update(dict.fromkeys(text.names))
         for assertion in step.asserts:
             if isinstance(assertion, Contains):
                 self._secrets.update(dict.fromkeys(assertion.text.names))
@@ -228,10 +230,17 @@ class Builder:
 
 
 def _texts(action: Action) -> Iterator[SecretText]:
-    for param in action.params:
-        if param.type == "template":
-            found = getattr(action, param.field)
-            if found is not None:
-                yield found
-        elif param.type == "table":
-            yield from (text for _, text in getattr(action, param.field))
+    for field, is_table in _text_fields(type(action)):
+        found = getattr(action, field)
+        if is_table:
+            yield from (text for _, text in found)
+        elif found is not None:
+            yield found
+
+
+@cache
+def _text_fields(kind: type[Action]) -> tuple[tuple[str, bool], ...]:
+    """The fields that may hold secrets, and whether each is a table of them."""
+    return tuple(
+        (param.field, param.type == "table") for param in kind.params if param.type in ("template", "table")
+    )

@@ -98,20 +98,25 @@ def any_name(patterns: Iterable[bytes]) -> Matcher | None:
     """A test whether a name matches one of `patterns`; None when there are none."""
     endings: list[bytes] = []
     starts: list[bytes] = []
+    whole: list[bytes] = []
     others: list[Matcher] = []
     for each in patterns:
-        if each.startswith(b"*") and not _MAGIC.search(each[1:]):
+        name = literal(each)
+        if name is not None:
+            whole.append(name)
+        elif each.startswith(b"*") and not _MAGIC.search(each[1:]):
             endings.append(each[1:])
         elif each.endswith(b"*") and not _MAGIC.search(each[:-1]):
             starts.append(each[:-1])
         else:
             others.append(matcher(each))
-    if not endings and not starts and not others:
+    if not endings and not starts and not whole and not others:
         return None
-    with_ending, with_start = tuple(endings), tuple(starts)  # one call each, whatever their number
+    # One call each, whatever their number.
+    with_ending, with_start, known = tuple(endings), tuple(starts), frozenset(whole)
 
     def matches(name: bytes) -> bool:
-        if name.endswith(with_ending) or name.startswith(with_start):
+        if name.endswith(with_ending) or name.startswith(with_start) or name in known:
             return True
         return bool(others) and any(test(name) for test in others)
 

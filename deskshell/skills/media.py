@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 from datetime import datetime
 
@@ -46,6 +45,8 @@ def date_taken(path: bytes) -> datetime | None:
     Raises:
         OSError: the file cannot be opened or read.
     """
+    import logging
+
     import exifread
 
     # It warns about every file that is no picture, on standard error when nobody listens.

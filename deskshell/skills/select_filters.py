@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-import xxhash
-
 from deskshell.errors import ManifestError, StepFailed
 from deskshell.files import reading
 from deskshell.kernel.view import View
@@ -72,8 +70,14 @@ def by_look(spec: ForEach, fill: Fill, now: datetime, view: View, notes: Notes) 
 
 
 def _alone(endings: list[bytes], view: View, notes: Notes) -> Test:
+    beside: dict[bytes, set[bytes]] = {}  # folder → names: read once, not asked for each file
+
     def test(found: Found) -> bool:
-        if not any(view.exists(found.path + ending) for ending in endings):
+        folder, _, name = found.path.rpartition(b"/")
+        names = beside.get(folder)
+        if names is None:
+            names = beside[folder] = {entry.name for entry in view.entries(folder)}
+        if not any(name + ending in names for ending in endings):
             return True
         notes.add("a part of it is still beside it", found.path)
         return False
@@ -159,6 +163,8 @@ def _read(found: Found, how: Callable[[Found], str], notes: Notes) -> str | None
 
 
 def _head(found: Found) -> str:
+    import xxhash
+
     fd, _ = reading.open_file(AT_CWD, found.readable("content"))
     with os.fdopen(fd, "rb", buffering=0) as file:
         return xxhash.xxh3_128_hexdigest(file.read(_HEAD_BYTES))

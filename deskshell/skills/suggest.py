@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from deskshell.files import names
@@ -10,6 +9,8 @@ from deskshell.files import names
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`` (did you mean `x`?)`` for the closest of `known`, or nothing when none is close."""
+    import difflib
+
     every = list(known)
     longer = [each for each in every if len(name) > 2 and each.startswith(name)]
     found = longer or difflib.get_close_matches(name.casefold(), every, n=1, cutoff=0.6)
