@@ -149,7 +149,8 @@ def _plain(text: str) -> str:
 
 def told(exc: DeskshellError) -> str:
     """An expected failure for an agent: its code, what is so, and what to do about it."""
-    return f"{exc.code}: {exc.message}" + (f". Hint: {exc.hint}" if exc.hint else "")
+    text = f"{exc.code}: {exc.message}" + (f". Hint: {exc.hint}" if exc.hint else "")
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _compact(result: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:

@@ -40,7 +40,8 @@ Actions = Annotated[
         description=(
             "steps as in a skill: each has `action` (fs.move, fs.copy, fs.mkdir, fs.write, fs.delete, fs.symlink, "
             "fs.chmod, fs.compress, log.rotate, http.request, noop), the keys of that action (`from` and `to`, `path`, "
-            "`text`, …), and may have `id`, `on_conflict`, `assert`"
+            "`text`, …), and may have `id`, `for_each`, `on_conflict`, `assert`. "
+            "In texts and paths `{name}` is filled in, so a brace itself is written `{{` or `}}`"
         ),
     ),
 ]
