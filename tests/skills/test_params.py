@@ -16,7 +16,7 @@ from deskshell.skills.subject import Secret
 from deskshell.skills.units import Duration, parse_duration, parse_size
 
 
-def parse(spec, given, where=Where(b"/work", b"/home/me")):
+def parse(spec, given, where=Where(b"/cwd", b"/home/me")):
     data = {"name": "x", "version": "1", "summary": "s", "params": {"p": spec}, "steps": [{"action": "noop"}]}
     return params.parse(manifest.from_data(data, registry.kinds(), "x"), given, where)["p"]
 
@@ -34,11 +34,11 @@ def parse(spec, given, where=Where(b"/work", b"/home/me")):
         ({"type": "choice", "choices": ["a", "b"]}, "b", "b"),
         ({"type": "duration"}, "2h", Duration(7200, "2h")),
         ({"type": "path"}, "/x/y", b"/x/y"),
-        ({"type": "path"}, "y", b"/work/y"),
+        ({"type": "path"}, "y", b"/cwd/y"),
         ({"type": "path"}, "~", b"/home/me"),
         ({"type": "path"}, "~/y", b"/home/me/y"),
-        ({"type": "path"}, "./y/../z", b"/work/z"),
-        ({"type": "path"}, ".", b"/work"),
+        ({"type": "path"}, "./y/../z", b"/cwd/z"),
+        ({"type": "path"}, ".", b"/cwd"),
         ({"type": "path"}, b"/caf\xe9", b"/caf\xe9"),
     ],
 )
