@@ -11,10 +11,18 @@ from typing import TypeVar
 import pytest
 
 from tests.support.privileges import as_normal_user
+from tests.support.seam import without_syncs
 from tests.support.shell import Shell
 from tests.support.trees import remove_closed
 
 Result = TypeVar("Result")
+
+
+@pytest.fixture(autouse=True)
+def no_syncs() -> Iterator[None]:
+    """No test here cuts the power, and a killed process loses nothing that it wrote: syncs would only take time."""
+    with without_syncs():
+        yield
 
 
 @pytest.fixture
