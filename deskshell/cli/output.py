@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TextIO
 _STYLES = {"bold": "1", "dim": "2", "red": "1;31", "green": "32", "yellow": "33", "cyan": "36", "": ""}
 _KEPT = "\t\u200c\u200d"  # joiners spell several scripts and most compound emoji
 #: Any of these may stand in a JSON string, but must not reach a terminal (or, a surrogate, a strict reader) as it is.
-_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+_UNSAFE_IN_JSON = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 
 
 class Styled(NamedTuple):
@@ -84,7 +84,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     import json
 
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return _UNSAFE_IN_JSON.sub(_escape_in_json, text)
+    return re.sub(_UNSAFE_IN_JSON, _escape_in_json, text)
 
 
 def _escape_in_json(match: re.Match[str]) -> str:

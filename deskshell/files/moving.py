@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 
 from deskshell.files import syscalls
 from deskshell.files.identity import fs_magic, stat_at, stat_fd
@@ -104,7 +103,7 @@ def renameable(a_fd: int, b_fd: int) -> bool:
     up, so bind mounts of one file system answer EXDEV although the device is the same. Subvolumes of btrfs
     share a mount and differ by device, so that is compared as well.
     """
-    name = b".deskshell-probe-" + secrets.token_hex(16).encode()
+    name = b".deskshell-probe-" + os.urandom(16).hex().encode()
     code = syscalls.rename_with_flags(a_fd, name, b_fd, name, syscalls.RENAME_NOREPLACE)
     if code == errno.EXDEV:
         return False

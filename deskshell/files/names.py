@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import unicodedata
 
@@ -13,7 +12,7 @@ _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 # Joiners: needed to spell several scripts and most compound emoji; they move nothing on the screen.
 _JOINERS = "\u200c\u200d"
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
-_DOUBLE_ENDING = re.compile(rb"\.tar\.[A-Za-z0-9]{1,5}\Z", re.IGNORECASE)
+_DOUBLE_ENDING = rb"(?i)\.tar\.[A-Za-z0-9]{1,5}\Z"
 
 
 def show(path: bytes) -> str:
@@ -53,6 +52,8 @@ def plain(path: bytes) -> tuple[str, str | None]:
     try:
         return path.decode("utf-8"), None
     except UnicodeDecodeError:
+        import base64  # few names need it
+
         return show(path), base64.b64encode(path).decode("ascii")
 
 
@@ -63,6 +64,8 @@ def from_json(text: str, b64: str | None) -> bytes:
         ValueError: `b64` is no base64, or `text` cannot be a path (lone surrogates).
     """
     if b64 is not None:
+        import base64
+
         return base64.b64decode(b64, validate=True)
     return text.encode("utf-8")  # UnicodeEncodeError is a ValueError
 
@@ -127,7 +130,7 @@ def numbered(name: bytes, k: int) -> bytes:
 
 
 def _split_ending(name: bytes) -> tuple[bytes, bytes]:
-    double = _DOUBLE_ENDING.search(name)
+    double = re.search(_DOUBLE_ENDING, name)
     if double and double.start() > 0:
         return name[: double.start()], double.group()
     dot = name.rfind(b".")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import unquote, urlsplit
 
 from deskshell.errors import CapabilityError, ScopeError
 from deskshell.files import names, scope
@@ -53,6 +52,8 @@ class UrlTarget(NamedTuple):
 
     def show(self) -> str:
         """The URL without its query, which may hold what should not be printed."""
+        from urllib.parse import urlsplit
+
         parts = urlsplit(self.url)
         return names.show(f"{parts.scheme}://{parts.netloc}{parts.path}".encode())
 
@@ -183,6 +184,8 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def _url_below(url: str, prefix: str) -> bool:
+    from urllib.parse import unquote, urlsplit  # few plans have a URL
+
     one, two = urlsplit(url), urlsplit(prefix)
     # Servers decode before they resolve: `/form/%2e%2e/admin` lies outside of `/form`.
     if "@" in one.netloc or "\\" in url or any(part in ("..", ".") for part in unquote(one.path).split("/")):

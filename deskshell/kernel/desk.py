@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
@@ -111,5 +110,5 @@ class Desk:
         if not path.exists():
             # Whole or not at all, and durable before a record is marked with it (I2).
             with contextlib.suppress(FileExistsError):
-                write_atomically(path, secrets.token_bytes(32), replace=False)
+                write_atomically(path, os.urandom(32), replace=False)
         return path.read_bytes()

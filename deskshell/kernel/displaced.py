@@ -8,16 +8,16 @@ loss. Here such a step waits until the earlier steps have said where its object 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from deskshell.errors import DeskshellError
 from deskshell.files.identity import Identity, same_object
 from deskshell.files.scope import is_within
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
+from deskshell.slotted import slotted
 
 
-@dataclass(slots=True)
+@slotted()
 class _Claim:
     """Before a step the object `id` stood at `path` (None: it had not been made), with this `mode` if not None."""
 

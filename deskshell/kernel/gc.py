@@ -11,7 +11,7 @@ from deskshell.kernel.desk import Desk
 from deskshell.slotted import field, slotted
 from deskshell.store.kept import Kept
 
-_OURS = re.compile(r"task-[0-9]{1,18}")
+_OURS = r"task-[0-9]{1,18}"
 _BEFORE_ALL = -(10**18)  # below the number of any segment
 
 
@@ -99,7 +99,7 @@ def _families(desk: Desk, sizes: Mapping[str, int]) -> tuple[list[_Family], list
     """The families that hold anything, and tasks whose holding nobody can need."""
     spent: list[str] = []
     found: dict[str, _Family] = {}
-    unknown = {each for each in sizes if _OURS.fullmatch(each)}  # nothing else in there is ever touched
+    unknown = {each for each in sizes if re.fullmatch(_OURS, each)}  # nothing else in there is ever touched
     for head in history.heads(desk.journal):
         family = head.of or head.task_id
         if family not in found:  # the newest comes first

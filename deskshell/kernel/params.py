@@ -6,9 +6,6 @@ are the form in stored plans, where a path that is not UTF-8 and a reference to 
 
 from __future__ import annotations
 
-import base64
-import binascii
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -93,10 +90,10 @@ def from_json(cls: type[A], data: Mapping[str, Any]) -> A:
 
 def clean(path: bytes) -> bool:
     """True for an absolute path without empty, `.` or `..` components and without a slash at its end."""
-    return _CLEAN.fullmatch(path) is not None
+    return re.fullmatch(_CLEAN, path) is not None
 
 
-_CLEAN = re.compile(rb"(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+")
+_CLEAN = rb"(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+"
 
 
 def parent(path: bytes) -> bytes:
@@ -129,6 +126,8 @@ def _make(cls: type[A], args: Mapping[str, Any]) -> A:
 
 
 def _hint(key: str, known: Mapping[str, Param]) -> str:
+    import difflib
+
     near = difflib.get_close_matches(key, known, 1)
     return f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(f'`{name}`' for name in known)}"
 
@@ -150,6 +149,8 @@ def _put(data: dict[str, Any], param: Param, value: Any) -> None:
         case "table":
             data[param.name] = {key: text.to_json() for key, text in value}
         case "bytes":
+            import base64
+
             data[param.name] = base64.b64encode(value).decode("ascii")
         case "mode":
             data[param.name] = f"{value:04o}"
@@ -213,9 +214,11 @@ def _table(value: Any) -> tuple[tuple[str, SecretText], ...]:
 def _bytes(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
+    import base64
+
     try:
         return base64.b64decode(_text(value), validate=True)
-    except binascii.Error as exc:
+    except ValueError as exc:
         raise ValueError("not base64") from exc
 
 

@@ -17,7 +17,6 @@ is acted on and the abort goes into a new segment; of the end, the outcome is `u
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -114,7 +113,7 @@ class Transaction:
         self._closing = closing
         self._refused = refused
         self._begin_place: Place | None = None
-        self._token = secrets.token_hex(6)
+        self._token = os.urandom(6).hex()
         self._results: list[str] = []
         self._changed = 0  # visible steps that changed something: a task without any is nothing to undo
         self._staging: dict[bytes, None] = {}  # folders in which this batch makes temporaries
@@ -268,14 +267,15 @@ class Transaction:
         if not self.outcome.left:
             lost = rollback.remove_temporaries(self.ground, self._token, self._staged)
             self.outcome.not_restored += lost
+        if self._staged:  # removing them was our own change of these folders, too
+            self._results.append(self._folders_line(self._folder_times(self._staged)))
 
     def _set_times(self, times: Mapping[bytes, int]) -> None:
         for folder in sorted(times, key=lambda path: path.count(b"/"), reverse=True):
             if not self.ground.set_folder_time(folder, times[folder]):
                 self.outcome.not_restored.append(f"folder time of `{names.show(folder)}`: not permitted")
         if times:
-            after = {folder: now for folder in times if (now := self.ground.folder_time(folder)) is not None}
-            self._results.append(self._folders_line(after))
+            self._results.append(self._folders_line(self._folder_times(times)))
 
     # the way back
 
@@ -424,7 +424,7 @@ class Transaction:
             "type": "begin",
             "ts": self.started_ms,
             "taskId": self.task_id,
-            "uid": secrets.token_hex(16),
+            "uid": os.urandom(16).hex(),
             "host": self.desk.host,
             "pid": os.getpid(),
             "landlock": self.ground.wall or False,
@@ -456,15 +456,18 @@ class Transaction:
                 self.outcome.task_id = None
             raise _Failed(None, exc, acted=False) from exc
 
+    def _folder_times(self, folders: Iterable[bytes]) -> dict[bytes, int]:
+        found: dict[bytes, int] = {}
+        for folder in folders:
+            with suppress(DeskshellError, OSError):  # a failure that led here matters more
+                mtime_ns = self.ground.folder_time(folder) if folder[:1] == b"/" else None
+                if mtime_ns is not None:
+                    found[folder] = mtime_ns
+        return found
+
     def _flush_results(self, prepared: list[tuple[Item, Context, Prior]]) -> None:
         folders = {path.rpartition(b"/")[0]: None for _, _, prior in prepared for path in _paths(prior)}
-        after: dict[bytes, int] = {}
-        for folder in folders:
-            with suppress(DeskshellError, OSError):  # the failure that led here matters more
-                found = self.ground.folder_time(folder) if folder[:1] == b"/" else None
-                if found is not None:
-                    after[folder] = found
-        self._results.append(self._folders_line(after))
+        self._results.append(self._folders_line(self._folder_times(folders)))
         try:
             self.desk.journal.append(self._results)
         except (

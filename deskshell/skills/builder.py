@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -211,7 +211,7 @@ class Builder:
 
     def hop(self, src: bytes) -> bytes:
         """A temporary name beside `src`, for a move that has to go in two legs."""
-        return src.rpartition(b"/")[0] + b"/.deskshell-hop-" + secrets.token_hex(6).encode("ascii")
+        return src.rpartition(b"/")[0] + b"/.deskshell-hop-" + os.urandom(6).hex().encode("ascii")
 
     # secrets
 

@@ -16,7 +16,7 @@ from deskshell.errors import DeskshellError
 from deskshell.store.atomic import sync_folder
 from deskshell.store.folder import StateFolder
 
-_TASK_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_TASK_ID = r"[0-9A-Za-z_-]{1,64}"
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -71,7 +71,7 @@ class Kept:
 
 
 def _below(parent: Path, task_id: str) -> Path:
-    if not _TASK_ID.fullmatch(task_id):
+    if not re.fullmatch(_TASK_ID, task_id):
         raise ValueError(f"not a task id: {task_id!r}")
     return parent / task_id
 

@@ -10,7 +10,6 @@ before `,"check":"`. The very first line of a journal follows the check `START`.
 from __future__ import annotations
 
 import json
-import re
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -22,7 +21,6 @@ START = b"0" * 32
 #: Bytes of `,"check":"<32 hex>"}`, with which every line ends.
 CHECK_BYTES = 44
 
-_SEAL = re.compile(rb',"seq":([0-9]{1,19}),"durable":([0-9]{1,19}),"check":"([0-9a-f]{32})"\}\Z')
 _LONGEST_SEAL = CHECK_BYTES + 60
 
 HEADER_START = b'{"type":"header",'
@@ -77,10 +75,16 @@ def seal_line(body: bytes, seq: int, durable: int, previous: bytes) -> tuple[byt
 
 def read_seal(line: bytes) -> Seal | None:
     """The seal at the end of `line` (without newline), or None; whether it is true is not tested."""
-    found = _SEAL.search(line, max(0, len(line) - _LONGEST_SEAL))
-    if found is None:
+    _, key, numbers = line[-_LONGEST_SEAL:-CHECK_BYTES].rpartition(b',"seq":')
+    seq, middle, durable = numbers.partition(b',"durable":')
+    check = line[-34:-2]
+    if not (key and middle and line[-CHECK_BYTES:-34] == b',"check":"' and line[-2:] == b'"}'):
         return None
-    return Seal(int(found[1]), int(found[2]), found[3])
+    if not (seq.isdigit() and durable.isdigit() and len(seq) < 20 and len(durable) < 20):
+        return None
+    if len(check) != 32 or check.strip(b"0123456789abcdef"):
+        return None
+    return Seal(int(seq), int(durable), check)
 
 
 def is_true(line: bytes, previous: bytes) -> bool:

@@ -20,8 +20,8 @@ UNDER_WAY = "journal.new"
 
 DAMAGE_HINT = "nothing was changed; `deskshell journal verify` says what is wrong"
 
-_ROTATED = re.compile(r"journal-(.+)\.jsonl")
-_FIRST_SEQ = re.compile(r"journal-[0-9]{8}T[0-9]{6}Z-([1-9][0-9]*)\.jsonl")
+_ROTATED = r"journal-(.+)\.jsonl"
+_FIRST_SEQ = r"journal-[0-9]{8}T[0-9]{6}Z-([1-9][0-9]*)\.jsonl"
 
 _HEADER_BLOCK = 512
 _SMALL_BLOCK = 4096
@@ -96,11 +96,13 @@ def list_segments(folder: Path, *, lost: list[str] | None = None) -> list[Segmen
     plain: dict[tuple[int, int], tuple[int, str]] = {}
     _classify(folder, LIVE, numbers, plain, lost)
     try:
-        names = sorted(name for name in os.listdir(folder) if _ROTATED.fullmatch(name))
+        names = sorted(
+            name for name in os.listdir(folder) if name[:8] == "journal-" and re.fullmatch(_ROTATED, name)
+        )
     except (FileNotFoundError, NotADirectoryError):
         return []
     for name in names:
-        found = _FIRST_SEQ.fullmatch(name)
+        found = re.fullmatch(_FIRST_SEQ, name)
         if found is not None:
             numbers[int(found[1])] = name
         else:
