@@ -258,6 +258,7 @@ class _Work:
         ]
         status = self._walk.status
         left = any(n >= 0 and status[n] in ("ok", "failed") and n not in gone for n in status)
+        left = left or bool(self._lost)  # a folder that a failing disk kept can be tried again
         facts = {"of": self._original.task_id, "state": "partly" if left else "undone"}
         return Closing(self._times(self._walk.after, done), lines, facts)
 

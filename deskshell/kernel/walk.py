@@ -44,8 +44,9 @@ class Walk:
         self.reused: set[bytes] = set()
         self._summaries: dict[int, str] = {}
         self._met: set[int] = set()
-        # What an incomplete run left behind can be tried again, were it a mere folder.
-        self._visible = head.role != "run" or head.status == "incomplete"
+        # What an incomplete run or undo left behind can be tried again, were it a mere folder.
+        partly = any((later.end or {}).get("state") == "partly" for later in head.later[:1])
+        self._visible = head.role != "run" or head.status == "incomplete" or partly
 
     def __iter__(self) -> Iterator[Recorded]:
         for later in self.head.later:

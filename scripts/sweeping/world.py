@@ -216,7 +216,8 @@ def _claim() -> str:
     if "tasks" in report:
         if report.get("status") != "ok" or not report["tasks"]:
             return str(report.get("status", ""))
-        return "ok" if report["rolledBack"] == report["tasks"][0]["total"] else "partly"
+        task = report["tasks"][0]
+        return "ok" if report["rolledBack"] == task["total"] and not task["notRestored"] else "partly"
     return str(report.get("status", ""))
 
 
