@@ -8,25 +8,27 @@ record stays true when that folder is moved as a whole.
 from __future__ import annotations
 
 import errno
-import hashlib
-import hmac
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deskshell.errors import Conflict, ScopeError, StepFailed
-from deskshell.files import copying, metadata, moving, names, reading, tree
-from deskshell.files.identity import Identity, Stat, fs_id, same_object, stat_at, stat_fd, untouched
+from deskshell.files import moving, names
+from deskshell.files.identity import Identity, Stat, fs_id, identity, same_object, stat_at, stat_fd
 from deskshell.files.scope import Places
+from deskshell.kernel.contents import Contents
 from deskshell.kernel.effects import put_path
 from deskshell.kernel.unsynced import Unsynced
+
+if TYPE_CHECKING:
+    from deskshell.files import copying
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 
 
-class Ground:
+class Ground(Contents):
     """Named objects of one task: looking, renaming, comparing, and knowing what to sync.
 
     `held` and `kept` are the state folder's two stores; `key` gives the key that marks content which
@@ -45,11 +47,13 @@ class Ground:
         self.places = places
         self.wall = 0  # the version of Landlock that holds while this acts, 0 for none (`desk.Desk.walled`)
         self._stores = {b"held": held, b"kept": kept}
-        self._key = key
-        self._tick = tick
+        super().__init__(key, tick)
         self._store_fds: dict[bytes, int] = {}
         self._renameable: dict[tuple[bytes, bytes], bool] = {}
         self._unsynced = Unsynced(self.at, self.folder_fd)
+        #: Copies that take the place of a dropped object again, and who is told of another one.
+        self.came_back: dict[bytes, Identity] = {}
+        self.on_back: Callable[[bytes, Identity], None] | None = None
 
     # names
 
@@ -181,6 +185,15 @@ class Ground:
         elif same_object(here, other) and self.look(slot) is None:
             self.rename(aside, slot)
 
+    def note_back(self, path: bytes) -> None:
+        """A copy has just taken the place of the object that was dropped from `path`."""
+        found = self.look(path)
+        if found is not None:
+            self.came_back[path] = identity(found)
+            if self.on_back is not None:
+                self.sync()
+                self.on_back(path, self.came_back[path])
+
     def _ready(self, path: bytes) -> tuple[int, bytes]:
         """`at`, for acting: the folder's path must still lead to the folder that is open."""
         if path[:1] != b"/":
@@ -202,6 +215,8 @@ class Ground:
     def remove(self, path: bytes) -> None:
         """Remove an object of our own making: a temporary, a verified leftover, a kept copy."""
         fd, name = self._ready(path)
+        from deskshell.files import copying
+
         copying.remove_object(fd, name)
         self._forget(path)
         self._unsynced.names(path)
@@ -218,110 +233,10 @@ class Ground:
                 path=path,
                 verdict="blocked",
             )
+        from deskshell.files import metadata
+
         metadata.set_mode_at(fd, name, mode)
         self._unsynced.object(path)
-
-    # comparing
-
-    def entries(self, path: bytes, *, hashes: bool = False) -> list[tree.Entry]:
-        """What stands at `path` and below it, as `tree.walk` lists it."""
-        fd, name = self.at(path)
-        return list(tree.walk(fd, name, hashes=hashes, tick=self._tick))
-
-    def mark(self, path: bytes, kind: str, *, keyed: bool = False, listing: bytes = b"") -> str:
-        """The mark of what stands at `path`, by which its content is recognised later.
-
-        Sha256 hex of a file; `k:` + keyed hash when it holds a secret; `t:` + digest of a folder's
-        listing, kept at `listing` so that changes can be named; "" for anything else.
-        """
-        if kind == "folder":
-            entries = self.entries(path, hashes=True)
-            found = "t:" + tree.digest(entries)
-            if listing:
-                self.write(listing, [tree.dump(entries)])
-                found += "@" + listing.decode("ascii")
-            return found
-        if kind != "file":
-            return ""
-        if keyed:
-            return "k:" + hmac.new(self._key(), bytes.fromhex(self.hash(path)), hashlib.sha256).hexdigest()
-        return self.hash(path)
-
-    def hash(self, path: bytes) -> str:
-        """Sha256 (hex) of the regular file at `path`."""
-        fd, name = self.at(path)
-        return copying.hash_file(fd, name, self._tick)
-
-    def verify(self, path: bytes, wanted: str | None) -> None:
-        """Raise Conflict, naming what differs, when `path` no longer has the mark `wanted`."""
-        if not wanted:
-            return
-        differing = self.differences(path, wanted)
-        if differing:
-            shown = ", ".join(f"`{names.show(each)}` ({how})" for each, how in differing[:5])
-            more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
-            raise Conflict(f"content changed since: {shown}{more}", path=differing[0][0])
-
-    def differences(self, path: bytes, wanted: str) -> list[tuple[bytes, str]]:
-        """Paths that differ from the mark `wanted`, with how; empty when nothing does."""
-        found = self.look(path)
-        if found is None:
-            return [(path, "gone")]
-        if not wanted:  # a link, a fifo: nothing to go by but its identity
-            return []
-        if not wanted.startswith("t:"):
-            if found.kind != "file":
-                return [(path, f"a {found.kind} now")]
-            keyed = wanted.startswith("k:")
-            return [] if self.mark(path, "file", keyed=keyed) == wanted else [(path, "content")]
-        if found.kind != "folder":
-            return [(path, f"a {found.kind} now")]
-        digest, _, listing = wanted[2:].partition("@")
-        entries = self.entries(path, hashes=True)
-        if tree.digest(entries) == digest:
-            return []
-        old = self.read(listing.encode("ascii")) if listing else None
-        if old is None:
-            return [(path, "content")]
-        changed = tree.differences(tree.load(old), entries)
-        return [(path + b"/" + inner if inner else path, how) for inner, how in changed] or [
-            (path, "content")
-        ]
-
-    def is_whole(self, path: bytes, wanted: str) -> bool:
-        """True when `path` has the mark `wanted` (see `mark`)."""
-        return not self.differences(path, wanted)
-
-    def is_copy(self, path: bytes, copy: bytes, wanted: str) -> bool:
-        """True when `path` has the mark `wanted` of the kept `copy`."""
-        here, kept = self.look(path), self.look(copy)
-        if here is None or kept is None or here.kind != kept.kind:
-            return False
-        if here.kind == "link":
-            return self.link_text(path) == self.link_text(copy)
-        return self.is_whole(path, wanted)
-
-    def link_text(self, path: bytes) -> bytes:
-        """What the link at `path` points to, as it is written."""
-        fd, name = self.at(path)
-        return os.readlink(name, dir_fd=fd)
-
-    def is_empty(self, path: bytes) -> bool:
-        """True for a folder without entries."""
-        return not self.first_names(path, 1)
-
-    def first_names(self, path: bytes, count: int) -> list[bytes]:
-        """Up to `count` names in the folder at `path`, in no order; none when it is no folder."""
-        fd, name = self.at(path)
-        try:
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
-        except NotADirectoryError:
-            return []
-        try:
-            with os.scandir(inner) as found:
-                return [os.fsencode(each.name) for each, _ in zip(found, range(count), strict=False)]
-        finally:
-            os.close(inner)
 
     def anchor_forms(self) -> list[dict[str, Any]]:
         """The folders that the scopes are anchored in, as the journal keeps them."""
@@ -383,6 +298,8 @@ class Ground:
     def write(self, path: bytes, chunks: Iterable[bytes], mode: int | None = 0o600) -> copying.Copied:
         """Make a new file; it is synced with the other staged objects by `sync_staged`."""
         fd, name = self._ready(path)
+        from deskshell.files import copying
+
         made = copying.write_file(fd, name, chunks, mode=mode, sync=False)
         self._unsynced.object(path)
         return made
@@ -412,43 +329,11 @@ class Ground:
             self.verify(src, wanted)
         src_fd, src_name = self.at(src)
         dst_fd, dst_name = self._ready(dst)
+        from deskshell.files import copying
+
         made = copying.copy_object(src_fd, src_name, dst_fd, dst_name, tick=self._tick)
         self._unsynced.names(dst)
         return made
-
-    def read(self, path: bytes) -> bytes | None:
-        """The whole content of a file, None when there is none."""
-        if self.look(path) is None:
-            return None
-        fd, name = self.at(path)
-        return copying.read_file(fd, name)
-
-    def open(self, path: bytes) -> tuple[int, Stat]:
-        """A descriptor for reading the regular file at `path`, the caller's to close, and a first look.
-
-        Never follows a link and never waits. Raises StepFailed for anything but a file, OSError.
-        """
-        fd, name = self.at(path)
-        return reading.open_file(fd, name)
-
-    def chunks(self, path: bytes) -> Iterator[bytes]:
-        """The content of the regular file at `path`, a few MiB at a time (errors as `open`).
-
-        Raises StepFailed at the end when the file changed meanwhile.
-        """
-        fd, before = self.open(path)
-        try:
-            while chunk := os.read(fd, reading.CHUNK):
-                yield chunk
-                if self._tick is not None:
-                    self._tick(len(chunk))
-            if not untouched(before, stat_fd(fd)):
-                raise StepFailed(
-                    f"`{names.show(path)}` changed while it was read",
-                    hint="try again when nothing writes to it any more",
-                )
-        finally:
-            os.close(fd)
 
     # syncing
 

@@ -6,6 +6,7 @@
     intent   a step's effects: what recovery and undo need (I1)
     result   the line of a finished step, in the form of the contract
     folders  the same folders' times afterwards
+    back     a copy that a rollback has put in the place of what was dropped
     end      how it ended, and where it began
 
 A body is the text of a JSON object without its closing brace. Steps (`taskId`, `n`) are lines

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError
+from deskshell.files import identity as ids
 from deskshell.files import names
-from deskshell.files.identity import Stat, stat_at
+from deskshell.files.identity import Identity, Stat, stat_at
 from deskshell.files.scope import is_within
 from deskshell.kernel import record
 from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.displaced import Displaced
-from deskshell.kernel.effects import Effect, Move
+from deskshell.kernel.effects import Effect, Move, get_path, put_path
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import numbers
 from deskshell.kernel.report import Left, ranges, text
@@ -59,10 +62,13 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
     named: set[bytes] = set()
     ours = _Ours()
     displaced = Displaced(ground)
+    ground.on_back = partial(_record_back, desk, task_id)
     for line in _lines_back(desk, task_id, begin):
         kind = line.get("type")
         if kind == "batch":
             before.update(record.read_folder_times(line["folders"]))
+        elif kind == "back":
+            ground.came_back.setdefault(get_path(line, "path"), ids.from_json(line["id"]))
         elif kind == "stage":
             # Now, while the folders still have the names of that time, and before any is to be empty.
             folders = record.read_folder_list(line["folders"])
@@ -111,6 +117,15 @@ class _Ours:
     def has(self, path: bytes, stat: Stat) -> bool:
         """True for one of our names, or another name of one of our objects (hard links share their ctime)."""
         return path in self._paths or (stat.ino, stat.birth_ns) in self._objects
+
+
+def _record_back(desk: Desk, task_id: str, path: bytes, made: Identity) -> None:
+    """A copy took the place of what was dropped: its identity is known before anything is done to it (I9)."""
+    line: dict[str, Any] = {"type": "back", "taskId": task_id, "id": ids.to_json(made)}
+    put_path(line, "path", path)
+    with suppress(OSError):  # it is only for a recovery that is cut short, and the journal may be what failed
+        desk.journal.append([record.body(line)])
+        desk.journal.sync()
 
 
 def _follow(before: dict[bytes, int], effects: tuple[Effect, ...]) -> None:

@@ -22,16 +22,19 @@ def take_back(effects: Sequence[Effect], ground: Ground) -> bool:
     effect before it has got back already is no conflict: then this runs for the second time (I9).
     """
     anything, first = False, None
+    needed: set[bytes] = set()  # copies that are all there is of an object that could not be put back
     for count, effect in reversed(tuple(enumerate(effects))):
         before = effects[:count]
         if _is_nowhere(effect, ground) and any(_has_back(each, effect, ground) for each in before):
             continue
-        if any(_never_came(each, effect, ground) for each in before):
+        if any(_never_came(each, effect, ground) for each in before) or needed.intersection(effect.paths()):
             continue
         try:
             anything |= effect.take_back(ground)
         except (Conflict, OSError) as exc:
             first = first or exc
+            if isinstance(effect, Drop):
+                needed.add(effect.copy)
     if first is not None:
         raise first
     return anything
