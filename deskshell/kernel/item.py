@@ -190,6 +190,12 @@ class Backward:
     def touches(self) -> Sequence[bytes]:
         return [path for effect in self._effects for path in effect.paths()]
 
+    def stands_at(self) -> list[bytes]:
+        """The paths at which what it did stands, without temporary names."""
+        return [
+            path for effect in self._effects for path in effect.paths() if path not in effect.temporaries()
+        ]
+
     def staged_in(self, ground: Ground) -> Sequence[bytes]:
         """The folders of what cannot be renamed between tree and holding: copies are staged there."""
         found = []

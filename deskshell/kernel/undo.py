@@ -120,13 +120,13 @@ class _Work:
 
     def _keep(self, item: Backward) -> None:
         self._kept_in.update(path.rpartition(b"/")[0] for path in item.touches())
-        self._stand.update(dict.fromkeys(item.touches(), item.action_id))
+        self._stand.update(dict.fromkeys(item.stands_at(), item.action_id))
 
     def _refuse_below_others(self, item: Backward) -> None:
         """Refuse what a later step of the task stands on: an entry that stays could never be undone then."""
         if self._wish.force or item.n < 0:
             return
-        for path in item.touches() if self._stand else ():
+        for path in item.stands_at() if self._stand else ():
             for stands, action_id in self._stand.items():
                 if is_within(path, stands) or is_within(stands, path):
                     raise Conflict(
