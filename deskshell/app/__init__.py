@@ -4,7 +4,20 @@ Neither prints nor prompts, and returns values. Every writing call takes the loc
 left open, and says so; every reading call takes none and creates nothing.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from deskshell.app.core import App
-from deskshell.app.prepared import Prepared, Question
+
+if TYPE_CHECKING:
+    from deskshell.app.prepared import Prepared, Question
 
 __all__ = ["App", "Prepared", "Question"]
+
+
+def __getattr__(name: str) -> Any:
+    """`Prepared` and `Question` when they are asked for: an undo does without plans."""
+    if name in ("Prepared", "Question"):
+        from deskshell.app import prepared
+
+        return getattr(prepared, name)
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

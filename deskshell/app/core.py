@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deskshell.app import log as journal_log
-from deskshell.app import running
 from deskshell.app.desktop import Desktop, owner_id
 from deskshell.app.planning import Planning
-from deskshell.app.prepared import Prepared, declared_for
 from deskshell.config import Settings
 from deskshell.errors import StepFailed, UsageError
-from deskshell.kernel import gc, history, roots, select
+from deskshell.kernel import history, select
 from deskshell.kernel.context import Progress
 from deskshell.kernel.desk import Desk
-from deskshell.kernel.gc import GcReport
 from deskshell.kernel.history import Head
-from deskshell.kernel.inverse import Expected
 from deskshell.kernel.report import TaskReport, UndoneTask, UndoReport, text
-from deskshell.kernel.roots import Roots
-from deskshell.kernel.secrets import missing
 from deskshell.kernel.undo import Wish, check_task, redo_task, undo_task
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from deskshell.app import log as journal_log
     from deskshell.app.diff import StepDiff
     from deskshell.app.doctor import Check
+    from deskshell.app.prepared import Prepared
     from deskshell.app.skillset import SkillTest
+    from deskshell.kernel import gc
     from deskshell.kernel.action import Action
+    from deskshell.kernel.gc import GcReport
+    from deskshell.kernel.roots import Roots
     from deskshell.skills.check import Finding
     from deskshell.skills.library import Skill
     from deskshell.store.verify import VerifyReport
@@ -83,6 +80,8 @@ class App(Planning):
 
     def skill_check(self, name: str, cwd: Path | None = None) -> list[Finding]:
         """What an author should mend. Raises NotFound, ManifestError."""
+        from pathlib import Path
+
         from deskshell.skills import check
 
         return check.check_skill(self.skill(name, cwd), kinds=self.kinds(), home=Path.home())
@@ -122,6 +121,11 @@ class App(Planning):
         `secrets` are taken when it is run, and are accepted here for symmetry.
         """
         del secrets
+        from datetime import datetime
+        from pathlib import Path
+
+        from deskshell.app.prepared import Prepared
+        from deskshell.kernel import roots
         from deskshell.skills import planner
         from deskshell.skills.params import Where
 
@@ -156,6 +160,10 @@ class App(Planning):
         Raises:
             Refused: nothing happened. Busy: another task holds the lock.
         """
+        from deskshell.app import running
+        from deskshell.app.prepared import declared_for
+        from deskshell.kernel.secrets import missing
+
         plan = prepared.plan
         granted = declared_for(plan, grants)
         running.admit(plan, granted, consent=allow_irreversible)
@@ -273,6 +281,8 @@ class App(Planning):
         limit: int | None = None,
     ) -> Iterator[dict[str, Any]]:
         """The folded state of the same tasks' steps, in the source's shape."""
+        from deskshell.app import log as journal_log
+
         journal = self.desktop.reading().journal
         for head, _ in self._selected(since_ms, path, status, limit):
             if head.role == "run":
@@ -281,6 +291,8 @@ class App(Planning):
     def _selected(
         self, since_ms: int | None, path: bytes | None, status: str | None, limit: int | None
     ) -> Iterator[tuple[Head, journal_log.TaskSummary]]:
+        from deskshell.app import log as journal_log
+
         journal = self.desktop.reading().journal
         wanted = None if path is None else journal_log.tasks_on(journal, path)
         count = 0
@@ -298,6 +310,7 @@ class App(Planning):
 
     def show(self, task_id: str) -> journal_log.TaskDetail:
         """One task with all its steps. Raises NotFound."""
+        from deskshell.app import log as journal_log
         from deskshell.store.kept import Kept
 
         desk = self.desktop.reading()
@@ -338,8 +351,10 @@ class App(Planning):
         journal: bool = False,
     ) -> GcReport:
         """Let undo data expire, by age and size or of one task; `journal` drops whole expired segments."""
+        from deskshell.kernel import gc
+
         if not self.desktop.folder.exists():
-            return GcReport(dry_run)
+            return gc.GcReport(dry_run)
         keep = self.settings.keep_s if keep_s is None else keep_s
         most = self._max_bytes() if max_bytes is None else max_bytes
         if dry_run:
@@ -359,6 +374,8 @@ class App(Planning):
             return report
 
     def _expire(self, desk: Desk) -> list[str]:
+        from deskshell.kernel import gc
+
         try:
             chosen, kept = gc.plan_gc(desk, keep_s=self.settings.keep_s, max_bytes=self._max_bytes())
             gc.expire(desk, chosen)
@@ -369,6 +386,11 @@ class App(Planning):
     def _max_bytes(self) -> int:
         if self.settings.max_bytes is not None:
             return self.settings.max_bytes
+        if hasattr(os, "statvfs"):  # what `shutil.disk_usage` asks; its import takes longer than an undo
+            found = os.statvfs(self.settings.home)
+            return found.f_blocks * found.f_frsize // 10
+        import shutil
+
         return shutil.disk_usage(self.settings.home).total // 10
 
     def journal_verify(self) -> VerifyReport:
@@ -428,6 +450,8 @@ def _choose(
 
 def _check_all(desk: Desk, chosen: list[Head], wish: Wish) -> list[UndoneTask]:
     """Check tasks in order, each with what the undos before it would have changed."""
+    from deskshell.kernel.inverse import Expected
+
     expected = Expected()
     return [check_task(desk, head, wish, expected) for head in chosen]
 
@@ -441,6 +465,8 @@ def _recovery_notes(recovered: list[TaskReport]) -> list[str]:
 
 
 def _gc_report(chosen: list[gc.Expiry], kept: int, *, dry_run: bool) -> GcReport:
+    from deskshell.kernel.gc import GcReport
+
     report = GcReport(dry_run, chosen, sum(each.bytes for each in chosen), kept)
     word = "would end" if dry_run else "ended"
     report.warnings = [

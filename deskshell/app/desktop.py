@@ -8,16 +8,19 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from deskshell.config import Settings
-from deskshell.kernel import recovery
-from deskshell.kernel.action import Action
+from deskshell.kernel import history
 from deskshell.kernel.context import Progress
 from deskshell.kernel.desk import Desk, Quiet, StopFlag
-from deskshell.kernel.report import TaskReport
 from deskshell.store.folder import StateFolder
 from deskshell.store.journal import Journal
 from deskshell.store.lock import Holder, TaskLock
+
+if TYPE_CHECKING:
+    from deskshell.kernel.action import Action
+    from deskshell.kernel.report import TaskReport
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -67,7 +70,7 @@ class Desktop:
                     landlock=self.settings.landlock,
                 )
                 with heeding_signals(desk.stop):
-                    recovered = recovery.recover(desk)
+                    recovered = _recover(desk)
                     yield desk, recovered
                 with suppress(OSError):  # what was done is done and on record; the next writer rotates
                     journal.rotate_if_needed()
@@ -77,6 +80,15 @@ class Desktop:
     def holder(self) -> Holder | None:
         """Who is writing now."""
         return self._lock.holder()
+
+
+def _recover(desk: Desk) -> list[TaskReport]:
+    """Close what a crash left open, which is seldom anything."""
+    if history.find_open(desk.journal) is None:
+        return []
+    from deskshell.kernel import recovery
+
+    return recovery.recover(desk)
 
 
 @contextmanager

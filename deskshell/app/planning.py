@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deskshell.app import consent as consents
-from deskshell.app import running
-from deskshell.app.consent import Consent
-from deskshell.app.prepared import Prepared, declared_for
 from deskshell.errors import PlanRefused
-from deskshell.kernel import roots
 from deskshell.kernel.desk import Desk, now_ms
-from deskshell.kernel.roots import Roots
 from deskshell.slotted import replace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from deskshell.app.applying import PlanOutcome
+    from deskshell.app.consent import Consent
     from deskshell.app.desktop import Desktop
     from deskshell.app.plans import Approval, PlanState, PlanStore
+    from deskshell.app.prepared import Prepared
     from deskshell.config import Settings
     from deskshell.kernel.action import Action
     from deskshell.kernel.report import TaskReport
+    from deskshell.kernel.roots import Roots
 
 
 class Planning:
@@ -53,6 +50,11 @@ class Planning:
         within: Roots | None = None,
     ) -> Prepared:
         """Plan a list of actions, each a step as in a manifest. Changes nothing. Raises Refused in all its forms."""
+        from datetime import datetime
+        from pathlib import Path
+
+        from deskshell.app.prepared import Prepared
+        from deskshell.kernel import roots
         from deskshell.skills import planner
         from deskshell.skills.params import Where
 
@@ -91,6 +93,8 @@ class Planning:
             PlanRefused: there is nothing to do, or the disk changed meanwhile.
             CapabilityError, ScopeError, IrreversibleError: it could never be applied.
         """
+        from deskshell.app.prepared import declared_for
+
         plan = prepared.plan
         if not plan.steps:
             raise PlanRefused("there is nothing to do, so no plan was stored", status="refused")
@@ -133,6 +137,7 @@ class Planning:
     ) -> PlanOutcome:
         """Apply a stored plan, once; see `applying.Applier.apply`."""
         from deskshell.app.applying import Applier
+        from deskshell.app.consent import Consent
 
         applier = Applier(self.desktop, self._store(), self.owner)
         return applier.apply(
@@ -141,6 +146,9 @@ class Planning:
 
     def admit(self, prepared: Prepared, consent: Consent) -> None:
         """Refuse to run a plan that was not stored, unless those who have to agree did (`consent.admit`)."""
+        from deskshell.app import consent as consents
+        from deskshell.app import running
+
         running.admit(prepared.plan, prepared.plan.declared, consent=True)
         consents.admit(prepared.plan, self.settings, consent, plan_id=None)
 

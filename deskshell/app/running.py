@@ -15,9 +15,10 @@ from deskshell.kernel.desk import Desk
 from deskshell.kernel.fingerprint import Marks
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.item import Forward
+from deskshell.kernel.outcome import Outcome
 from deskshell.kernel.plan import Plan
 from deskshell.kernel.report import TaskReport, text
-from deskshell.kernel.transaction import Outcome, Transaction
+from deskshell.kernel.transaction import Transaction
 
 
 def admit(plan: Plan, granted: Iterable[Grant], *, consent: bool) -> None:

@@ -57,11 +57,10 @@ def _log(
     if status is not None and status not in (*STATUSES, *STATUSES.values()):
         raise UsageError(f"no such status: `{status}`", hint=f"one of {', '.join(STATUSES)}")
     from deskshell.cli import output, reports
-    from deskshell.cli.moments import since_ms
     from deskshell.cli.session import open_app
 
     which: dict[str, Any] = {
-        "since_ms": None if since is None else since_ms(since),
+        "since_ms": None if since is None else _since_ms(since),
         "path": None if path is None else as_recorded(path),
         "status": None if status is None else STATUSES.get(status, status),
         "limit": limit,
@@ -127,3 +126,9 @@ def as_recorded(path: str) -> bytes:
     from deskshell.files import paths
 
     return paths.resolve_target(os.fsencode(os.path.abspath(os.path.expanduser(path))))
+
+
+def _since_ms(text: str) -> int:
+    from deskshell.cli.moments import since_ms  # calendars are for those who ask by date
+
+    return since_ms(text)

@@ -69,13 +69,12 @@ def _undo(
             hint="check first, then undo",
         )
     from deskshell.cli import output, reports
-    from deskshell.cli.moments import since_ms
     from deskshell.cli.session import Secrets, open_app
 
     which: dict[str, Any] = {
         "task": task,
         "last": last or (1 if task is None and since is None else None),
-        "since_ms": None if since is None else since_ms(since),
+        "since_ms": None if since is None else _since_ms(since),
         "steps": tuple(step or ()),
     }
     app = open_app(progress=not json)
@@ -122,3 +121,9 @@ def _redo(
     else:
         reports.undo_report(report, word="redone")
     return report.exit_code
+
+
+def _since_ms(text: str) -> int:
+    from deskshell.cli.moments import since_ms  # calendars are for those who ask by date
+
+    return since_ms(text)

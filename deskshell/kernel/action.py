@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from deskshell.kernel import params as convert
 from deskshell.kernel.capability import Need
-from deskshell.kernel.effects import Effect
 from deskshell.kernel.params import Param
-from deskshell.slotted import field, slotted
+from deskshell.kernel.prior import Prior
+from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
     from deskshell.kernel.context import Context
@@ -45,19 +45,6 @@ class Reversibility(StrEnum):
     EXACT = "exact"  # brings back the closed list of I6
     COMPENSATED = "compensated"  # only by a counter-action that the manifest gives
     NONE = "none"
-
-
-@slotted(frozen=True)
-class Prior:
-    """What `prepare` found and secured; the journal keeps it before `do` starts.
-
-    `effects` are the changes to the tree in order; `facts` is whatever else `undo` needs (JSON
-    values only); `sha256` is the hash of content that the step leaves, where there is one.
-    """
-
-    effects: tuple[Effect, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    sha256: str | None = None
 
 
 @slotted(frozen=True)

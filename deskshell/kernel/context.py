@@ -7,16 +7,19 @@ itself between renaming and a verified copy, by what the file systems at hand al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deskshell.errors import Conflict, StepFailed
-from deskshell.files import metadata, names, tree
+from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, identity, same_content
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
-from deskshell.kernel.secrets import SecretText
 from deskshell.kernel.sequence import make_movable, take_back
 from deskshell.slotted import replace
+
+if TYPE_CHECKING:
+    from deskshell.files import metadata
+    from deskshell.kernel.secrets import SecretText
 
 
 class Progress(Protocol):
@@ -307,6 +310,8 @@ class Context:
         mode: int | None,
     ) -> tuple[Stat, str]:
         """Stage a file, which will be at `path`, as `at`, with the metadata of the file at `path` now."""
+        from deskshell.files import metadata
+
         chunks, keyed = self._chunks(content)
         is_file = like is not None and like.kind == "file"
         by_default = mode is None and not is_file and not keyed
@@ -334,6 +339,8 @@ class Context:
     def _chunks(self, content: bytes | SecretText | Iterable[bytes]) -> tuple[Iterable[bytes], bool]:
         if isinstance(content, bytes):
             return (content,), False
+        from deskshell.kernel.secrets import SecretText
+
         if isinstance(content, SecretText):
             return (content.reveal(self.secrets).encode("utf-8"),), content.has_secret
         return content, False
@@ -342,6 +349,8 @@ class Context:
         """Refuse to part the names of one file: for a file before it is copied, for a folder once `copy` is."""
         parted = found.kind != "folder" and found.nlink > 1
         if found.kind == "folder" and copy is not None:
+            from deskshell.files import tree
+
             changes = tree.differences(self.ground.entries(path), self.ground.entries(copy))
             parted = any(word == "links" for _, word in changes)
         if parted:

@@ -6,20 +6,19 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from deskshell.errors import DeskshellError
 from deskshell.files.scope import Places
-from deskshell.kernel import wall
-from deskshell.kernel.action import Action
 from deskshell.kernel.context import Progress
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.room import MAX_COPY
 from deskshell.slotted import field, slotted
-from deskshell.store.atomic import write_atomically
 from deskshell.store.folder import StateFolder
 from deskshell.store.journal import Journal
-from deskshell.store.kept import Kept
+
+if TYPE_CHECKING:
+    from deskshell.kernel.action import Action
 
 Result = TypeVar("Result")
 
@@ -90,6 +89,8 @@ class Desk:
         That is a thread of its own, restricted by the system (`wall`); without Landlock it is a plain call.
         `own` are those of the roots that are themselves renamed or removed. `ground.wall` then says what stands.
         """
+        from deskshell.kernel import wall
+
         if not (self.landlock and wall.stands_here()):
             return work()
 
@@ -102,6 +103,8 @@ class Desk:
     def forget(self, task_id: str) -> None:
         """Delete what holding has of a task that left nothing; what cannot be deleted stays, and costs space."""
         with contextlib.suppress(DeskshellError, OSError):
+            from deskshell.store.kept import Kept
+
             Kept(self.folder).remove_task(task_id)
 
     def _key(self) -> bytes:
@@ -110,5 +113,7 @@ class Desk:
         if not path.exists():
             # Whole or not at all, and durable before a record is marked with it (I2).
             with contextlib.suppress(FileExistsError):
+                from deskshell.store.atomic import write_atomically
+
                 write_atomically(path, os.urandom(32), replace=False)
         return path.read_bytes()

@@ -7,17 +7,20 @@ back by its effects.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deskshell.errors import Conflict, StepFailed
 from deskshell.kernel import record
-from deskshell.kernel.action import Action, Prior, Reversibility
 from deskshell.kernel.context import Context
 from deskshell.kernel.effects import Drop, Effect
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.inverse import Inverter, Sight
-from deskshell.kernel.plan import Step
+from deskshell.kernel.prior import Prior
 from deskshell.kernel.report import Left, show_target
+
+if TYPE_CHECKING:
+    from deskshell.kernel.action import Action
+    from deskshell.kernel.plan import Step
 
 
 class Item(Protocol):
@@ -298,11 +301,6 @@ class Backward:
 def compensation_form(action: Action) -> dict[str, Any]:
     """A counter-action as a journal line has it: its kind and arguments, secrets as references."""
     return {"kind": action.kind, **action.to_json()}
-
-
-def is_compensated(action: Action) -> bool:
-    """True for kinds whose only undo is a counter-action."""
-    return action.reversibility is Reversibility.COMPENSATED
 
 
 def _content_of(effects: Sequence[Effect]) -> str | None:

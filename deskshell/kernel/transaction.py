@@ -20,55 +20,24 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError, Interrupted
 from deskshell.files import names
-from deskshell.kernel import history, record, rollback
-from deskshell.kernel.action import Prior
+from deskshell.kernel import history, record
 from deskshell.kernel.batch import split
 from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.item import Item
-from deskshell.kernel.report import Left, text
+from deskshell.kernel.outcome import Closing, Outcome, as_conflict
+from deskshell.kernel.prior import Prior
+from deskshell.kernel.report import text
 from deskshell.kernel.times import FolderTimes
-from deskshell.slotted import field, slotted
 from deskshell.store.segments import Place
 
 BYTES_PER_STEP = 1024  # what a finished step's lines take at most: room asked for at `begin`
 _MOST_ROOM = 64 * 2**20
-
-
-@slotted()
-class Outcome:
-    """How a transaction ended.
-
-    `status` is ok, rolled-back, incomplete or unknown. `state` maps the numbers of steps that were begun
-    to ok, rolled-back or failed; `already` are those that an undo found taken back. `task_id` is None
-    when nothing was begun.
-    """
-
-    task_id: str | None
-    status: str
-    state: dict[int, str] = field(default_factory=dict)
-    errors: dict[int, str] = field(default_factory=dict)
-    already: list[int] = field(default_factory=list)
-    taken_back: set[int] = field(default_factory=set)
-    rolled_back: int = 0
-    left: list[Left] = field(default_factory=list)
-    not_restored: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    error: str | None = None
-    signum: int = 0
-
-
-class Closing(NamedTuple):
-    """What an undo or redo adds: folder times to set, lines on the task it is about, facts of its `end`."""
-
-    times: Mapping[bytes, int]
-    lines: list[str]
-    facts: Mapping[str, Any]
 
 
 class _Failed(Exception):
@@ -265,6 +234,8 @@ class Transaction:
     def _remove_leftovers(self) -> None:
         """What was staged for entries that were then refused; an entry that is left may need its own."""
         if not self.outcome.left:
+            from deskshell.kernel import rollback
+
             lost = rollback.remove_temporaries(self.ground, self._token, self._staged)
             self.outcome.not_restored += lost
         if self._staged:  # removing them was our own change of these folders, too
@@ -285,6 +256,8 @@ class Transaction:
         out.error = text(failed.cause)
         out.signum = failed.cause.signum if isinstance(failed.cause, Interrupted) else 0
         assert self._begin_place is not None
+        from deskshell.kernel import rollback
+
         try:
             found = rollback.take_back(
                 self.desk, self.ground, self.task_id, self._begin_place, since_ms=self.started_ms
@@ -497,10 +470,3 @@ def write_surely(desk: Desk, bodies: list[str]) -> None:
 def _paths(prior: Prior) -> Iterable[bytes]:
     for effect in prior.effects:
         yield from effect.paths()
-
-
-def as_conflict(exc: Exception) -> Conflict:
-    """A failure as the refusal of one entry."""
-    if isinstance(exc, Conflict):
-        return exc
-    return Conflict(text(exc), verdict="failed")

@@ -23,9 +23,10 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import Head
 from deskshell.kernel.inverse import Expected, Sight
 from deskshell.kernel.item import Backward
+from deskshell.kernel.outcome import Closing, Outcome, as_conflict
 from deskshell.kernel.plain import plain_roots
 from deskshell.kernel.report import EntryReport, UndoneTask, ranges, show_target, text
-from deskshell.kernel.transaction import Closing, Outcome, Transaction, as_conflict
+from deskshell.kernel.transaction import Transaction
 from deskshell.kernel.walk import Walk, folder_times_after
 from deskshell.slotted import slotted
 

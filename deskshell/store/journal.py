@@ -16,11 +16,10 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deskshell.errors import StateFolderError
 from deskshell.store.atomic import sync_folder
-from deskshell.store.dropped import record_of
 from deskshell.store.folder import StateFolder
 from deskshell.store.lines import SEAL_KEYS, Previous, build_header
 from deskshell.store.live import NOT_OPEN, LiveSegment
@@ -28,7 +27,9 @@ from deskshell.store.reader import Reader
 from deskshell.store.rotation import finish_rotation, set_plain_aside, start_segment
 from deskshell.store.segments import LIVE, Place, list_segments, open_segment, rotated_name
 from deskshell.store.space import allocate, restore_reserve
-from deskshell.store.verify import VerifyReport, verify_journal
+
+if TYPE_CHECKING:
+    from deskshell.store.verify import VerifyReport
 
 DEFAULT_MAX_BYTES = 5 * 2**20
 
@@ -192,6 +193,8 @@ class Journal(Reader):
             return []
         fd, header = open_segment(segments[len(going)])
         os.close(fd)
+        from deskshell.store.dropped import record_of
+
         self.append_object(record_of(going, None if header is None else header.previous))
         self.sync()
         for segment in going:
@@ -214,6 +217,8 @@ class Journal(Reader):
 
     def verify(self) -> VerifyReport:
         """Test every line of every segment; see `verify_journal`."""
+        from deskshell.store.verify import verify_journal
+
         return verify_journal(self.folder.path)
 
     def _opened(self) -> LiveSegment:

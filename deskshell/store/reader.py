@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deskshell.errors import JournalDamaged
-from deskshell.store.dropped import is_accounted
 from deskshell.store.lines import CHECK_BYTES, Header, check_of, is_true, parse
 from deskshell.store.segments import (
     DAMAGE_HINT,
@@ -171,6 +170,8 @@ class Reader:
         previous = header.previous
         if previous is not None and previous.first == before.seal.seq:
             return
+        from deskshell.store.dropped import is_accounted
+
         if previous is None or not is_accounted(self._folder, previous):
             raise JournalDamaged(f"the journal file before `{segment.name}` is missing", hint=DAMAGE_HINT)
 
