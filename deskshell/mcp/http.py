@@ -69,6 +69,7 @@ def listen(port: int) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((ADDRESS, port))
+        made.listen()  # now, so that who reads where it is can come at once
     except OSError as exc:
         made.close()
         raise UsageError(
