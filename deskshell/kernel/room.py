@@ -11,9 +11,10 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from deskshell.errors import PlanRefused
-from deskshell.files import copying, names
+from deskshell.files import names
 
 if TYPE_CHECKING:
+    from deskshell.files import copying
     from deskshell.kernel.ground import Ground
     from deskshell.kernel.plan import Plan
 
@@ -65,6 +66,8 @@ def check(plan: Plan, ground: Ground, max_copy: int) -> None:
 
 def _measure(ground: Ground, path: bytes) -> copying.Measured:
     """What is at `path`, with all below it; nothing when nothing is there (yet)."""
+    from deskshell.files import copying  # most plans copy nothing
+
     try:
         return copying.measure(*ground.at(path))
     except (FileNotFoundError, NotADirectoryError):
