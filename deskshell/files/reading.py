@@ -45,13 +45,26 @@ def open_file(dir_fd: int, name: bytes) -> tuple[int, Stat]:
     return fd, found
 
 
+def grows(fd: int, size: int, at: int) -> bool:
+    """Whether the open file `fd`, of `size` bytes at first, was read beyond that because it is longer now.
+
+    A file that does not tell its size (/proc) does not grow.
+    """
+    return at > size and os.fstat(fd).st_size > size
+
+
 def hash_fd(fd: int, tick: Callable[[int], None] | None = None) -> str:
-    """sha256 of the content of the open file `fd`, from its start to its end; its position stays."""
+    """sha256 of the content of the open file `fd`, from its start to its end; its position stays.
+
+    Raises StepFailed for a file that grows: whoever writes to it could keep this from ever ending.
+    """
     total = hashlib.sha256()
-    at = 0
+    at, size = 0, os.fstat(fd).st_size
     while data := os.pread(fd, CHUNK, at):
         total.update(data)
         at += len(data)
+        if grows(fd, size, at):
+            raise StepFailed("the file grew while it was read")
         if tick is not None:
             tick(len(data))
     return total.hexdigest()
@@ -89,6 +102,8 @@ def read_file(dir_fd: int, name: bytes, limit: int | None = None) -> bytes:
             length += len(data)
             if limit is not None and length > limit:  # it grew, or its size is not told (/proc)
                 raise StepFailed(f"`{show(name)}` has more than the limit of {limit} bytes")
+            if grows(fd, found.size, length):
+                raise StepFailed(f"`{show(name)}` grew while it was read")
     finally:
         os.close(fd)
     return b"".join(chunks)

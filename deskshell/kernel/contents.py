@@ -176,16 +176,20 @@ class Contents(ABC):
     def chunks(self, path: bytes) -> Iterator[bytes]:
         """The content of the regular file at `path`, a few MiB at a time (errors as `open`).
 
-        Raises StepFailed at the end when the file changed meanwhile.
+        Raises StepFailed at the end when the file changed meanwhile, and does not wait for that of one that grows.
         """
-        from deskshell.files.reading import CHUNK
+        from deskshell.files.reading import CHUNK, grows
 
         fd, before = self.open(path)
         try:
+            done = 0
             while chunk := os.read(fd, CHUNK):
                 yield chunk
+                done += len(chunk)
                 if self._tick is not None:
                     self._tick(len(chunk))
+                if grows(fd, before.size, done):
+                    break
             if not untouched(before, stat_fd(fd)):
                 raise StepFailed(
                     f"`{names.show(path)}` changed while it was read",
