@@ -8,8 +8,6 @@ a folder that goes away: neither shows in the identity of one object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from deskshell.errors import DeskshellError
 from deskshell.files import names, tree
 from deskshell.files.identity import Identity, Stat, same_content, same_object, untouched
@@ -28,8 +26,10 @@ def marks(plan: Plan, ground: Ground) -> Marks:
     Raises Conflict, ScopeError, OSError when one cannot be read.
     """
     found: dict[bytes, str] = {}
-    for step in _steps(plan):
-        on_disk = dict(step.seen)
+    touched: set[bytes] = set()
+    for step in plan.ordered():
+        on_disk = {path: seen for path, seen in step.seen if not _is_within(path, touched)}
+        touched.update(step.action.touches())
         for need in step.action.needs():
             if not isinstance(need.target, PathTarget):
                 continue
@@ -49,12 +49,10 @@ def changes(plan: Plan, known: Marks, ground: Ground) -> list[str]:
     """
     found: dict[bytes, str] = {}
     touched: set[bytes] = set()
-    for step in _steps(plan):
+    for step in plan.ordered():
         targets = _targets(step)
         for path, wanted in step.seen or _to_be_made(step):
-            # Below a folder that an earlier step moves, a path leads somewhere else now than when its step acts,
-            # which looks for itself.
-            if path not in found and not _is_below(path, touched):
+            if path not in found and not _is_within(path, touched):
                 difference = _difference(ground, path, wanted, whole=path in targets)
                 if difference:
                     found[path] = difference
@@ -67,17 +65,12 @@ def changes(plan: Plan, known: Marks, ground: Ground) -> list[str]:
     return list(found.values())
 
 
-def _steps(plan: Plan) -> Iterator[Step]:
-    yield from (folder for _, folder in plan.folders)
-    yield from plan.steps
-
-
-def _is_below(path: bytes, folders: set[bytes]) -> bool:
-    above = path.rpartition(b"/")[0]
-    while above:
-        if above in folders:
+def _is_within(path: bytes, touched: set[bytes]) -> bool:
+    """True at or below a path of an earlier step: it leads elsewhere now than when its step acts and looks itself."""
+    while path:
+        if path in touched:
             return True
-        above = above.rpartition(b"/")[0]
+        path = path.rpartition(b"/")[0]
     return False
 
 

@@ -87,7 +87,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
             ours.add(effects)
             named.update(name for effect in effects for name in effect.temporaries())
             if n not in found.left or displaced.waits(n):
-                _follow(before, effects)
+                _follow(before, effects, keep=n in found.left)
         elif kind is None and line["status"] == "ok":
             found.done.update(numbers(line))
         elif kind is None and line["status"] == "failed":
@@ -128,13 +128,16 @@ def _record_back(desk: Desk, task_id: str, path: bytes, made: Identity) -> None:
         desk.journal.sync()
 
 
-def _follow(before: dict[bytes, int], effects: tuple[Effect, ...]) -> None:
-    """Folders noted under the name that a step gave to them, or to one above them, are back under the old one."""
+def _follow(before: dict[bytes, int], effects: tuple[Effect, ...], *, keep: bool) -> None:
+    """Folders noted under the name that a step gave to them, or to one above them, are back under the old one.
+
+    With `keep` that is not sure, and they are looked for under both.
+    """
     for effect in reversed(effects):
         if not isinstance(effect, Move) or effect.id.kind != "folder" or effect.src[:1] != b"/":
             continue
         for folder in [each for each in before if is_within(each, effect.dst)]:
-            before[effect.src + folder[len(effect.dst) :]] = before.pop(folder)
+            before[effect.src + folder[len(effect.dst) :]] = before[folder] if keep else before.pop(folder)
 
 
 def _lines_back(desk: Desk, task_id: str, begin: Place) -> Iterator[dict[str, Any]]:
