@@ -7,10 +7,10 @@ that was freed is noted anew when it is used again.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
 from deskshell.files.scope import is_within
 from deskshell.kernel.effects import Drop, Effect, Move
+from deskshell.slotted import NamedTuple
 
 
 class _Noted(NamedTuple):
@@ -29,6 +29,8 @@ class FolderTimes:
     def __init__(self) -> None:
         self._known: set[bytes] = set()
         self._events: list[_Noted | _Moved] = []
+        #: After `to_set`: the same times by the path under which a folder was noted, where it has another now.
+        self.earlier: dict[bytes, int] = {}
 
     def is_new(self, folder: bytes) -> bool:
         """True for a folder of the user's tree whose time is still to be noted."""
@@ -62,28 +64,29 @@ class FolderTimes:
             after: mtime_ns as that task left the folder.
             kept_in: folders in which something of that task remains: they keep their time.
         """
-        times: dict[bytes, int] = {}
+        times: dict[bytes, _Noted] = {}  # by the path of now: the path of then, and the time to give back
         others: list[bytes] = []
         for event in self._events:
             if isinstance(event, _Moved):
                 times = _relocated(times, event)
                 continue
             folder, mtime_ns = event
+            known = times.pop(folder, None)
             if folder not in before or folder in kept_in:
-                times.pop(folder, None)
-            elif times.get(folder, mtime_ns) == after.get(folder):
-                times[folder] = before[folder]
+                continue
+            if (mtime_ns if known is None else known.mtime_ns) == after.get(folder):
+                times[folder] = _Noted(folder, before[folder])
             else:
                 others.append(folder)
-                times.pop(folder, None)
-        return times, others
+        self.earlier = {then: mtime_ns for now, (then, mtime_ns) in times.items() if then != now}
+        return {now: noted.mtime_ns for now, noted in times.items()}, others
 
 
-def _relocated(times: Mapping[bytes, int], event: _Moved) -> dict[bytes, int]:
-    found: dict[bytes, int] = {}
-    for folder, mtime_ns in times.items():
+def _relocated(times: Mapping[bytes, _Noted], event: _Moved) -> dict[bytes, _Noted]:
+    found: dict[bytes, _Noted] = {}
+    for folder, noted in times.items():
         if event.src is None or not is_within(folder, event.src):
-            found[folder] = mtime_ns
+            found[folder] = noted
         elif event.dst is not None:
-            found[event.dst + folder[len(event.src) :]] = mtime_ns
+            found[event.dst + folder[len(event.src) :]] = noted
     return found

@@ -246,7 +246,8 @@ class Transaction:
             if not self.ground.set_folder_time(folder, times[folder]):
                 self.outcome.not_restored.append(f"folder time of `{names.show(folder)}`: not permitted")
         if times:
-            self._results.append(self._folders_line(self._folder_times(times)))
+            # Under the name of then it is looked for when this is taken back in turn.
+            self._results.append(self._folders_line(self.times.earlier | self._folder_times(times)))
 
     # the way back
 

@@ -107,7 +107,7 @@ class _Work:
                 done=self._note_done,
             )
             if self._wanted is not None and step.n >= 0 and step.n not in self._wanted:
-                self._keep(item)
+                self._keep(item, asked=True)
                 continue
             if self._shows(item.n):
                 self._entries[item.n] = EntryReport(item.n, item.action_id, "failed", item.target)
@@ -119,13 +119,15 @@ class _Work:
         """Folders that a step needed are no entries, unless they are what an incomplete run left."""
         return n >= 0 or (self._head.role == "run" and self._head.status == "incomplete")
 
-    def _keep(self, item: Backward) -> None:
+    def _keep(self, item: Backward, *, asked: bool = False) -> None:
+        """`item` stays: because it was refused, or because others were `asked` for."""
         self._kept_in.update(path.rpartition(b"/")[0] for path in item.touches())
-        self._stand.update(dict.fromkeys(item.stands_at(), item.action_id))
+        if not (asked and self._wish.force):
+            self._stand.update(dict.fromkeys(item.stands_at(), item.action_id))
 
     def _refuse_below_others(self, item: Backward) -> None:
         """Refuse what a later step of the task stands on: an entry that stays could never be undone then."""
-        if self._wish.force or item.n < 0:
+        if item.n < 0:
             return
         for path in item.stands_at() if self._stand else ():
             for stands, action_id in self._stand.items():

@@ -1,0 +1,107 @@
+"""Random plans over random folders: run, undo and redo do what a dictionary says, cut short or not."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.crash import model
+from tests.crash.sweep import assert_journal_is_sound
+from tests.support.desk import Bench, Do, verdicts
+from tests.support.listing import difference
+from tests.support.seam import Kill, seam
+
+quick = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def fresh(ram: Path, before: model.Model) -> Bench:
+    bench = Bench(Path(tempfile.mkdtemp(dir=ram)))
+    model.make(bench, before)
+    return bench
+
+
+@quick
+@given(world=model.worlds())
+def test_run_undo_and_redo_do_what_the_model_says(
+    ram: Path, world: tuple[model.Model, list[Do], model.Model]
+) -> None:
+    """I6: undo brings back bytes, modes, times and links, redo puts the very objects back."""
+    before, plan, after = world
+    bench = fresh(ram, before)
+    was = bench.listing()
+
+    done = bench.run(*plan)
+
+    assert done.status == "ok"
+    assert model.read(bench.root) == after
+    if plan:
+        now = bench.listing()
+        assert set(verdicts(bench.undo())) <= {"undone", "already"}
+        assert bench.changes(was) == []
+        bench.redo()
+        assert bench.changes(now) == []
+        bench.undo()
+        assert bench.changes(was) == []
+    shutil.rmtree(bench.top)
+
+
+@quick
+@given(world=model.worlds(), at=st.integers(0, 90), command=st.sampled_from(["run", "undo", "redo"]))
+def test_a_cut_anywhere_leaves_a_state_that_the_model_knows(
+    ram: Path, world: tuple[model.Model, list[Do], model.Model], at: int, command: str
+) -> None:
+    """I1, I5 and I9: and whatever it was, undo then leads back to the start."""
+    before, plan, after = world
+    bench = fresh(ram, before)
+    was = bench.listing()
+    if command != "run" and plan:
+        bench.run(*plan)
+    if command == "redo" and plan:
+        bench.undo()
+    with seam(Kill(at)):
+        if command == "run":
+            bench.run(*plan)
+        elif plan:
+            bench.undo() if command == "undo" else bench.redo()
+
+    bench.app.recover()
+
+    assert model.read(bench.root) in (before, after)
+    assert_journal_is_sound(bench)
+    bench.undo()
+    assert difference(was, bench.listing()) == []
+    shutil.rmtree(bench.top)
+
+
+@pytest.mark.slow
+@settings(quick, max_examples=1500, derandomize=False)
+@given(world=model.worlds(), at=st.integers(0, 90), again=st.integers(0, 60))
+def test_two_cuts_anywhere(
+    ram: Path, world: tuple[model.Model, list[Do], model.Model], at: int, again: int
+) -> None:
+    """The same, with the recovery cut as well; many examples."""
+    before, plan, after = world
+    bench = fresh(ram, before)
+    was = bench.listing()
+    with seam(Kill(at)):
+        bench.run(*plan)
+    with seam(Kill(again)):
+        bench.app.recover()
+
+    bench.app.recover()
+
+    assert model.read(bench.root) in (before, after)
+    bench.undo()
+    assert difference(was, bench.listing()) == []
+    shutil.rmtree(bench.top)
