@@ -17,12 +17,13 @@ A path starting with `held:` or `kept:` lies in the state folder; see `ground.Gr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from deskshell.errors import Conflict
 from deskshell.files import identity as ids
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, identity, same_content, same_object
+from deskshell.slotted import NamedTuple
 
 if TYPE_CHECKING:
     from deskshell.kernel.ground import Ground
@@ -115,10 +116,12 @@ class Move(NamedTuple):
             return False
         if before is None and after is None:
             raise Conflict(
-                f"`{names.show(self.dst)}` is gone: neither the old nor the new name leads to it",
+                f"`{names.show(self.dst)}` is gone: neither it nor `{names.show(self.src)}` leads to the object",
                 path=self.dst,
                 verdict="failed",
             )
+        if after is None:  # it was replaced before it was moved, or after it was moved back
+            _differs(self.src, before, self.id)
         _differs(self.dst, after, self.id)
 
     def _return(self, ground: Ground, before: Stat | None) -> None:
