@@ -67,6 +67,7 @@ def lock(state: StateFolder) -> TaskLock:
 
 
 def test_a_second_process_is_told_who_holds_the_lock(lock: TaskLock) -> None:
+    """I3: one writer; the other learns whom it waits for."""
     with process(HOLD, lock.path) as other:
         assert said(other) == "held"
 
