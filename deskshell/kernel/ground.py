@@ -94,6 +94,9 @@ class Ground(Contents):
             if exc.errno in _MISSING:
                 return None
             raise
+        except ScopeError:  # unless it is the folder around a root, in which the root's name stands
+            around = self.folder_fd(path)
+            return None if around is None else stat_fd(around)
         return stat_at(fd, name)
 
     def renameable(self, src: bytes, dst: bytes) -> bool:

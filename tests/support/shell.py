@@ -17,6 +17,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,9 @@ class Shell:
         assert code is None or done.code == code, f"exit {done.code}\n{done.out}{done.err}"
         return done
 
-    def process(self, *args: str, answers: str = "", code: int | None = 0, timeout_s: float = 60) -> Completed:
+    def process(
+        self, *args: str, answers: str = "", code: int | None = 0, timeout_s: float = 60
+    ) -> Completed:
         """The same, as a process of its own."""
         done = run_deskshell(
             *args, home=self.home, cwd=self.folder, input=answers, env=self.env, timeout_s=timeout_s
@@ -171,7 +174,10 @@ class Shell:
         for key, param in (params or {}).items():
             lines += [f"[params.{key}]", *_pairs(param)]
         for capability in capabilities:
-            lines += ["[[capabilities]]", *_pairs({"name": capability, "scope": roots, "reason": "to try it"})]
+            lines += [
+                "[[capabilities]]",
+                *_pairs({"name": capability, "scope": roots, "reason": "to try it"}),
+            ]
         for step in steps:
             lines += ["[[steps]]", *_pairs(step)]
         (place / "skill.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -210,18 +216,22 @@ class Shell:
 
 @contextlib.contextmanager
 def before_step(n: int, *strangers: Any) -> Iterator[list[int]]:
-    """Let somebody else act right before the step number `n` of the next run does; yields the steps that acted."""
+    """Let somebody else act right before the step number `n` of the next run does; yields the steps that acted.
+
+    They act in a thread of their own: that of the task may change nothing outside of its folders.
+    """
     real = Forward.do
     acted: list[int] = []
 
     def do(self: Forward, *args: Any) -> None:
         if self.n == n:
             for stranger in strangers:
-                stranger()
+                others.submit(stranger).result()
         acted.append(self.n)
         real(self, *args)
 
-    with mock.patch.object(Forward, "do", do):
+    with ThreadPoolExecutor(1) as others, mock.patch.object(Forward, "do", do):
+        others.submit(len, "").result()  # its thread starts now, outside of the wall
         yield acted
 
 
