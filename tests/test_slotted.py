@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 import subprocess
 import sys
 from typing import ClassVar
 
 import pytest
 
-from deskshell.slotted import as_dict, field, replace, slotted
+from deskshell.slotted import NamedTuple, as_dict, field, replace, slotted
 
 
 @slotted(frozen=True)
@@ -29,6 +31,17 @@ class Box:
     """A thing that changes."""
 
     size: int = 1
+
+
+class Pair(NamedTuple):
+    """Two things."""
+
+    left: int
+    right: str = ""
+
+    def both(self) -> str:
+        """One after the other."""
+        return f"{self.left}{self.right}"
 
 
 @slotted(frozen=True)
@@ -96,6 +109,38 @@ def test_fields_of_the_base_come_first_and_a_check_runs_after_them() -> None:
 
 def test_a_copy_differs_in_what_was_asked_for_only() -> None:
     assert replace(Point(1, 2, ["a"], "q"), y=5) == Point(1, 5, ["a"], "q")
+
+
+def test_values_survive_copying_and_pickling() -> None:
+    for value in (Point(1, 2, ["a"], "q"), Box(3), Pair(1)):
+        assert copy.copy(value) == value
+        assert pickle.loads(pickle.dumps(value)) == value
+
+
+def test_a_named_tuple_is_a_tuple_with_names() -> None:
+    pair = Pair(1, right="r")
+    assert (pair.left, pair.right, pair.both()) == (1, "r", "1r")
+    assert pair == (1, "r")
+    assert hash(pair) == hash((1, "r"))
+    assert Pair._make([1, "r"]) == pair
+    assert pair._replace(left=2) == Pair(2, "r")
+    assert pair._asdict() == {"left": 1, "right": "r"}
+    assert repr(Pair(1)) == "Pair(left=1, right='')"
+    assert Pair.__doc__ == "Two things."
+    with pytest.raises(AttributeError):
+        pair.left = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("args, kwargs", [((), {}), ((1, "a", 3), {}), ((1,), {"left": 2}), ((1,), {"z": 2})])
+def test_a_named_tuple_takes_its_fields_and_nothing_else(
+    args: tuple[int, ...], kwargs: dict[str, int]
+) -> None:
+    with pytest.raises(TypeError):
+        Pair(*args, **kwargs)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        Pair._make([1])
+    with pytest.raises(ValueError, match="z"):
+        Pair(1)._replace(z=1)  # type: ignore[call-arg]
 
 
 def test_it_agrees_with_dataclasses() -> None:

@@ -11,10 +11,11 @@ import stat
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 
 from deskshell.errors import StepFailed
 from deskshell.files import names
+from deskshell.slotted import NamedTuple
 
 if TYPE_CHECKING:
     import tarfile

@@ -7,7 +7,7 @@ by recovery after a kill. There is no second record that could contradict it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from deskshell.app import log as journal_log
 from deskshell.app.prepared import step_report
@@ -15,7 +15,7 @@ from deskshell.kernel import history, record
 from deskshell.kernel.history import Head
 from deskshell.kernel.report import TaskReport
 from deskshell.kernel.stored import StoredPlan
-from deskshell.slotted import replace
+from deskshell.slotted import NamedTuple, replace
 from deskshell.store.journal import Journal
 
 

@@ -11,9 +11,10 @@ import importlib
 from collections.abc import Callable, Sequence
 from enum import Enum
 from types import NoneType
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from deskshell.cli.options import Commands, Declared
+from deskshell.slotted import NamedTuple
 
 
 class _Param(NamedTuple):

@@ -7,7 +7,8 @@ To add a command: a module with a `single()` or `several()` of `options` under t
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+from deskshell.slotted import NamedTuple
 
 
 class Command(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from deskshell.errors import UsageError
+from deskshell.slotted import NamedTuple
 
 
 class Stanza(NamedTuple):

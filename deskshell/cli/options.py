@@ -13,7 +13,9 @@ the same declarations alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from deskshell.slotted import NamedTuple
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 

@@ -12,7 +12,9 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
+
+from deskshell.slotted import NamedTuple
 
 _STYLES = {"bold": "1", "dim": "2", "red": "1;31", "green": "32", "yellow": "33", "cyan": "36", "": ""}
 _KEPT = "\t\u200c\u200d"  # joiners spell several scripts and most compound emoji

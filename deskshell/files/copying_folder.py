@@ -6,7 +6,6 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 from deskshell.errors import Conflict, StepFailed
 from deskshell.files.copying_one import changed, copy_one, unchanged, unmake
@@ -17,6 +16,7 @@ from deskshell.files.names import show
 from deskshell.files.opening import Descent, open_beneath, open_folder
 from deskshell.files.tree import Entry, digest, enter, entry_of
 from deskshell.files.writing import Copied
+from deskshell.slotted import NamedTuple
 
 Tick = Callable[[int], None]
 

@@ -17,9 +17,9 @@ import os
 import stat as stat_bits
 import struct
 import threading
-from typing import NamedTuple
 
 from deskshell.files import syscalls
+from deskshell.slotted import NamedTuple
 
 KINDS = ("file", "folder", "link", "fifo", "socket", "char", "block")
 

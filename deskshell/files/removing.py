@@ -8,13 +8,13 @@ from __future__ import annotations
 import errno
 import os
 import stat as stat_bits
-from typing import NamedTuple
 
 from deskshell.errors import StepFailed
 from deskshell.files.identity import Stat, stat_at
 from deskshell.files.metadata import set_mode_at
 from deskshell.files.names import show
 from deskshell.files.opening import Descent
+from deskshell.slotted import NamedTuple
 
 
 def remove_object(dir_fd: int, name: bytes) -> None:

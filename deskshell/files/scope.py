@@ -11,7 +11,6 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import NamedTuple
 
 from deskshell.errors import Conflict, Refused, ScopeError
 from deskshell.files import syscalls
@@ -19,6 +18,7 @@ from deskshell.files.identity import Identity, identity, stat_fd
 from deskshell.files.names import show
 from deskshell.files.opening import O_CLOEXEC, O_DIRECTORY, O_PATH, InTheWay, open_beneath
 from deskshell.files.paths import is_within, join, resolve, resolve_target
+from deskshell.slotted import NamedTuple
 
 __all__ = ["Anchor", "InTheWay", "Places", "is_within", "join", "resolve", "resolve_target"]
 

@@ -7,13 +7,14 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from deskshell.errors import Conflict
 from deskshell.files.identity import KINDS, Stat, stat_at
 from deskshell.files.names import show
 from deskshell.files.opening import Descent
 from deskshell.files.reading import hash_file
+from deskshell.slotted import NamedTuple
 
 Tick = Callable[[int], None]
 

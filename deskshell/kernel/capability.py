@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from deskshell.errors import CapabilityError, ScopeError
 from deskshell.files import names, scope
-from deskshell.slotted import slotted
+from deskshell.slotted import NamedTuple, slotted
 
 FS_READ = "fs.read"
 FS_WRITE = "fs.write"

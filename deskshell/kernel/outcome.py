@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from deskshell.errors import Conflict
 from deskshell.kernel.report import Left, text
-from deskshell.slotted import field, slotted
+from deskshell.slotted import NamedTuple, field, slotted
 
 
 @slotted()

@@ -8,10 +8,11 @@ for nobody expects a deletion to fill the disk.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from deskshell.errors import PlanRefused
 from deskshell.files import names
+from deskshell.slotted import NamedTuple
 
 if TYPE_CHECKING:
     from deskshell.files import copying

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from deskshell.errors import PlanConflict
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, identity, stat_path
+from deskshell.slotted import NamedTuple
 
 
 class Node(NamedTuple):

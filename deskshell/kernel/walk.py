@@ -7,11 +7,12 @@ read once and nothing but a status a step is kept in memory.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from deskshell.kernel import record
 from deskshell.kernel.history import Head, numbers
 from deskshell.kernel.plain import plain_intent
+from deskshell.slotted import NamedTuple
 from deskshell.store.journal import Journal
 
 _GONE = "failed-and-taken-back"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from deskshell.slotted import NamedTuple
 from deskshell.store.lines import START, Previous, parse
 from deskshell.store.segments import Segment, lines_forward, list_segments, open_file
 

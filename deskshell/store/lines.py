@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 from deskshell.errors import StateFolderError
+from deskshell.slotted import NamedTuple
 
 FORMAT = 1
 START = b"0" * 32

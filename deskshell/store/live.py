@@ -6,9 +6,9 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from deskshell.errors import JournalDamaged
+from deskshell.slotted import NamedTuple
 from deskshell.store.atomic import sync_data
 from deskshell.store.lines import Header, Previous, check_of
 from deskshell.store.segments import DAMAGE_HINT, Place, header_at

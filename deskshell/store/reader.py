@@ -11,9 +11,10 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from deskshell.errors import JournalDamaged
+from deskshell.slotted import NamedTuple
 from deskshell.store.lines import CHECK_BYTES, Header, check_of, is_true, parse
 from deskshell.store.segments import (
     DAMAGE_HINT,

@@ -7,10 +7,9 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from deskshell.errors import JournalDamaged, StateFolderError
-from deskshell.slotted import slotted
+from deskshell.slotted import NamedTuple, slotted
 from deskshell.store.lines import HEADER_START, Header, parse, read_header, read_seal
 
 LIVE = "journal.jsonl"
