@@ -15,7 +15,7 @@ from deskshell.errors import Conflict, DeskshellError, NotFound
 from deskshell.files import names
 from deskshell.files.identity import stat_path
 from deskshell.files.scope import is_within
-from deskshell.kernel import history, record, select
+from deskshell.kernel import history, record, rollback, select
 from deskshell.kernel.capability import Grant, path_roots
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.effects import Effect, get_path
@@ -265,8 +265,18 @@ class _Work:
         status = self._walk.status
         left = any(n >= 0 and status[n] in ("ok", "failed") and n not in gone for n in status)
         left = left or bool(self._lost)  # a folder that a failing disk kept can be tried again
+        if not left and self._head.status == "incomplete":
+            self._clear_up(done)
         facts = {"of": self._original.task_id, "state": "partly" if left else "undone"}
         return Closing(self._times(self._walk.after, done), lines, facts)
+
+    def _clear_up(self, done: Transaction) -> None:
+        """Remove temporaries that the task could not take away itself, now that no step needs them."""
+        for _, line in self._desk.journal.forward(self._head.begin_place, self._head.end_place):
+            if line.get("type") == "stage" and line.get("taskId") == self._head.task_id:
+                folders = record.read_folder_list(line["folders"])
+                lost = rollback.remove_temporaries(done.ground, line["token"], folders)
+                done.outcome.not_restored += lost
 
     def close_redo(self, done: Transaction) -> Closing:
         """A redo's last words: each step is `ok` again, with a new undo."""

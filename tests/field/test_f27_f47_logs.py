@@ -96,7 +96,9 @@ def test_f27_a_log_that_is_written_to_meanwhile_stays(shell: Shell) -> None:
 @pytest.mark.parametrize("way", ["hashed", "read whole"])
 def test_f47_a_file_that_never_stops_growing_is_not_read_forever(shell: Shell, way: str) -> None:
     shell.make({"endless": "x"})
-    check = {"sha256": "0" * 64, "path": "endless"} if way == "hashed" else {"contains": "y", "path": "endless"}
+    check = (
+        {"sha256": "0" * 64, "path": "endless"} if way == "hashed" else {"contains": "y", "path": "endless"}
+    )
     real = os.pread, os.read
 
     def more(read: Any) -> Any:
