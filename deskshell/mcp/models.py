@@ -77,7 +77,7 @@ class SkillParameter(Model):
     name: str
     type: str
     help: str
-    default: Any = None
+    default: str | int | bool | None = None
     choices: list[str] = Field(default_factory=list)
 
 

@@ -69,7 +69,7 @@ def skill_show(ctx: Context[Any, Any], name: SkillName) -> models.SkillDetail:
                 name=each,
                 type=given.type,
                 help=(given.help or "")[:300],
-                default=given.default,
+                default=given.default if isinstance(given.default, str | int | bool) else None,
                 choices=list(given.choices or ()),
             )
             for each, given in spec.params.items()

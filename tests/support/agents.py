@@ -42,8 +42,9 @@ class Agent:
             raise Refusal(text)
         size = len(text) + len(str(result.structured_content))
         assert size < 25_000, f"{tool} answered {size} characters"
-        assert result.structured_content is not None
-        return result.structured_content
+        found = result.structured_content
+        assert isinstance(found, dict)
+        return found
 
     async def refused(self, tool: str, **arguments: Any) -> str:
         """The text with which a call is refused."""
@@ -80,14 +81,16 @@ async def connected(
         return types.ElicitResult(action="decline" if word == "decline" else "cancel")
 
     async def list_roots(_: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri=path.as_uri()) for path in roots or []])
+        return types.ListRootsResult(
+            roots=[types.Root.model_validate({"uri": path.as_uri()}) for path in roots or []]
+        )
 
-    client = Client(
-        server,
-        mode=mode,
-        elicitation_callback=None if answer is None else elicit,
-        list_roots_callback=None if roots is None else list_roots,
-    )
+    callbacks: dict[str, Any] = {}
+    if answer is not None:
+        callbacks["elicitation_callback"] = elicit
+    if roots is not None:
+        callbacks["list_roots_callback"] = list_roots
+    client = Client(server, mode=mode, **callbacks)
     async with client:
         yield Agent(client, asked)
 
