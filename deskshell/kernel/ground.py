@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from deskshell.errors import Conflict, ScopeError, StepFailed
 from deskshell.files import moving, names
 from deskshell.files.identity import Identity, Stat, fs_id, identity, same_object, stat_at, stat_fd
+from deskshell.files.opening import open_beneath
 from deskshell.files.scope import Places
 from deskshell.kernel.contents import Contents
 from deskshell.kernel.effects import put_path
@@ -69,12 +70,16 @@ class Ground(Contents):
         return self._in_store(path)
 
     def _in_store(self, path: bytes, *, make: bool = False) -> tuple[int, bytes]:
-        """Open the task's folder in `held` or `kept`; `make` it, durably, when it is missing."""
+        """Open the task's folder in `held` or `kept`; `make` it, durably, when it is missing.
+
+        Inside of an object that is held or kept, `path` is only for looking.
+        """
         folder, _, name = path.rpartition(b"/")
         fd = self._store_fds.get(folder)
         if fd is None:
-            store, _, task = folder.partition(b":")
-            if store not in self._stores or not task or b"/" in task or task.startswith(b"."):
+            store, _, inside = folder.partition(b":")
+            task, _, inside = inside.partition(b"/")
+            if store not in self._stores or not task or task.startswith(b".") or (make and inside):
                 raise Conflict(
                     f"`{names.show(path)}` is no name in the state folder", path=path, verdict="damaged"
                 )
@@ -83,6 +88,8 @@ class Ground(Contents):
                 fd = _open_or_make(where, self._stores[store])
             else:
                 fd = os.open(where, _FOLDER)
+            if inside:
+                fd = _open_inside(fd, inside)
             self._store_fds[folder] = fd
         return fd, name
 
@@ -358,6 +365,14 @@ class Ground(Contents):
             os.close(fd)
         self._store_fds.clear()
         self.places.close()
+
+
+def _open_inside(fd: int, path: bytes) -> int:
+    """Open the folder at `path` below the folder `fd`, through no link; closes `fd`."""
+    try:
+        return open_beneath(fd, path)
+    finally:
+        os.close(fd)
 
 
 def _open_or_make(where: bytes, base: bytes) -> int:
