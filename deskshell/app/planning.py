@@ -152,6 +152,21 @@ class Planning:
         running.admit(prepared.plan, prepared.plan.declared, consent=True)
         consents.admit(prepared.plan, self.settings, consent, plan_id=None)
 
+    def admit_run(self, prepared: Prepared, *, at_terminal: bool) -> None:
+        """Refuse a run from the command line where the policy wants a person, unless one is asked at a terminal.
+
+        Raises PlanRefused, before anything has happened.
+        """
+        from deskshell.app import consent as consents
+
+        policy = consents.policy_for(prepared.plan, self.settings)
+        if prepared.plan.steps and policy in ("person", "terminal") and not at_terminal:
+            raise PlanRefused(
+                f"the policy `{policy}` asks for a person at a terminal",
+                status="refused",
+                hint="run it with `--ask` on a terminal, or store it with `deskshell plan` and have it approved",
+            )
+
     def _store(self, *, everyone: bool = False) -> PlanStore:
         from deskshell.app.plans import PlanStore
 

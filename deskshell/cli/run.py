@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -79,6 +80,7 @@ def _run(
             hint="leave out one of them",
         )
     given = parameters(values or ())
+    from deskshell.cli import output
     from deskshell.cli.session import Secrets, open_app, working_folder
 
     secrets = Secrets()
@@ -87,6 +89,7 @@ def _run(
     applies = ask or mode is Mode.APPLY
     if not applies:
         return _preview(prepared, skill, given, grant, json=json)
+    app.admit_run(prepared, at_terminal=ask and output.is_terminal(sys.stdin))
     if ask:
         _ask(prepared, json=json)
     return _apply(

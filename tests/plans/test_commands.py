@@ -265,6 +265,19 @@ def test_the_policy_of_the_config_file_holds_on_the_command_line(cli, skill, wor
     assert f"deskshell approve {plan['planId']}" in refused.err
 
 
+@pytest.mark.parametrize("policy", ["person", "terminal"])
+def test_a_stricter_policy_holds_for_run_too(cli, skill, work, tmp_path, policy):
+    config = tmp_path / "config.toml"
+    config.write_text(f'irreversible = "{policy}"\n')
+    env = {"DESKSHELL_CONFIG": str(config)}
+
+    for how in (["--mode", "apply", "--allow-irreversible"], ["--ask"]):
+        refused = cli("run", "./skills/final", "--set", "folder=work", *how, input="y\n" * 5, env=env)
+        assert (refused.code, "a person at a terminal" in refused.err) == (2, True)
+    assert (work / "a.txt").exists()
+    assert cli("run", skill, "--set", "folder=work", "--mode", "apply", env=env).code == 0
+
+
 def test_the_commands_import_no_server():
     code = "import deskshell.cli.main, deskshell.cli.plans, deskshell.cli.serve, deskshell.cli.keys, sys; "
     code += (
