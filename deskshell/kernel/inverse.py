@@ -200,6 +200,7 @@ class Inverter:
             return
         origin = self.sight.origin(path)
         differing = [(path, "gone")] if origin is None else self.sight.ground.differences(origin, sha256)
+        differing = [each for each in differing if not self._is_expected(path, origin or path, *each)]
         if not differing:
             self._edited = False
             return
@@ -211,6 +212,14 @@ class Inverter:
         shown = ", ".join(f"`{names.show(each)}` ({how})" for each, how in differing[:3])
         more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
         raise Conflict(f"changed since: {shown}{more}", path=differing[0][0], hint=_FORCE)
+
+    def _is_expected(self, path: bytes, origin: bytes, differs: bytes, how: str) -> bool:
+        """True for a difference that the inverses so far will have made good."""
+        inside = path + differs[len(origin) :]
+        moved, modes = self.sight.expected.moved, self.sight.expected.modes
+        return (
+            how in ("added", "removed") and inside in moved and (moved[inside] is None) == (how == "added")
+        ) or (how == "mode" and inside in modes)
 
     def still(self, sha256: str | None) -> str | None:
         """The mark to expect next time: none for content that `--force` takes along as it is."""
