@@ -12,7 +12,7 @@ from deskshell.app import log as journal_log
 from deskshell.errors import PlanRefused
 from deskshell.files import names
 from deskshell.kernel.history import Head
-from deskshell.mcp import models
+from deskshell.mcp import answers, models
 from deskshell.mcp.hints import after_undo
 from deskshell.mcp.paging import Cursor
 from deskshell.mcp.questions import (
@@ -95,12 +95,12 @@ def task_show(
     found = app.show(task_id)
     return models.TaskInfo(
         task=_summary(found.summary),
-        capabilities=models.capabilities(found.facts.get("grants", ())),
+        capabilities=answers.capabilities(found.facts.get("grants", ())),
         params=_short(found.facts.get("params", {})),
         plan_id=found.facts.get("planId"),
-        left=models.remains(found.left),
+        left=answers.remains(found.left),
         undone_by=list(found.undone_by[:20]),
-        **models.steps_of([step.report for step in found.steps], cursor),
+        **answers.steps_of([step.report for step in found.steps], cursor),
     )
 
 
@@ -115,7 +115,7 @@ def undo_check(
     """Say for each step of a task what an undo would do now, and what stands in its way. Changes nothing."""
     del task_id  # it went into `head`
     report = service_of(ctx).app(ctx).undo_check(task=head.task_id, steps=steps)
-    return models.undone_of(report, cursor, after_undo(report, "undone"))
+    return answers.undone_of(report, cursor, after_undo(report, "undone"))
 
 
 @tool("Undo a task", scope="undo", destructive=True, idempotent=True)
@@ -144,7 +144,7 @@ def undo(
     report = service.app(ctx).undo(
         task=head.task_id, steps=steps, force=force, secrets=service.options.secrets, allowed=allowed
     )
-    return models.undone_of(report, None, after_undo(report, "undone"))
+    return answers.undone_of(report, None, after_undo(report, "undone"))
 
 
 @tool("Redo a task", scope="undo", destructive=True, idempotent=True)
@@ -164,7 +164,7 @@ def redo(
         _allow(service, ctx, found, within, said, "redo", force=False)
 
     report = service.app(ctx).redo(head.task_id, allowed=allowed)
-    return models.undone_of(report, None, after_undo(report, "redone"), verb="redone")
+    return answers.undone_of(report, None, after_undo(report, "redone"), verb="redone")
 
 
 def _allow(

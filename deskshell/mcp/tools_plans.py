@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context, ElicitationResult, Resolve
 from pydantic import BaseModel, ConfigDict, Field
 
-from deskshell.mcp import models
+from deskshell.mcp import answers, models
 from deskshell.mcp.hints import after_apply, after_plan
 from deskshell.mcp.paging import Cursor
 from deskshell.mcp.questions import Answer, Roots, ask_apply, consent_of
@@ -70,7 +70,7 @@ def plan_actions(
         within=within,
     )
     state = app.plan(prepared, cwd=service.options.cwd)
-    return models.plan_of(state, prepared.report().steps, None, after_plan(state, service.options.settings))
+    return answers.plan_of(state, prepared.report().steps, None, after_plan(state, service.options.settings))
 
 
 @tool("Show a plan", scope="read", read_only=True, idempotent=True)
@@ -81,7 +81,7 @@ def plan_show(ctx: Context[Any, Any], plan_id: PlanId, cursor: Cursor = None) ->
     service = service_of(ctx)
     state = service.app(ctx).plan_show(plan_id)
     steps = Prepared(state.stored.plan).report().steps
-    return models.plan_of(state, steps, cursor, after_plan(state, service.options.settings))
+    return answers.plan_of(state, steps, cursor, after_plan(state, service.options.settings))
 
 
 @tool("Apply a plan", scope="apply", destructive=True, idempotent=True, open_world=True)
@@ -103,4 +103,4 @@ def plan_apply(
         within=service.within(client),
         secrets=service.options.secrets,
     )
-    return models.applied_of(outcome, after_apply(outcome))
+    return answers.applied_of(outcome, after_apply(outcome))

@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool
 from deskshell.errors import PlanRefused
 from deskshell.files import names
 from deskshell.kernel import gate
-from deskshell.mcp import models
+from deskshell.mcp import answers, models
 from deskshell.mcp.hints import after_plan, after_run
 from deskshell.mcp.paging import Cursor, few, part
 from deskshell.mcp.questions import Answer, NotAsked, Planned, Roots, ask_run, consent_of
@@ -102,7 +102,7 @@ def skill_preview(
         irreversible=few(step.action_id for step in prepared.plan.steps if gate.needs_consent(step)),
         notes=few(report.notes, 5),
         cwd=names.show(bytes(service.options.cwd)),
-        **models.steps_of(report.steps, cursor),
+        **answers.steps_of(report.steps, cursor),
     )
 
 
@@ -129,7 +129,7 @@ def skill_run(
     if not service.waiting.take(plan) and not isinstance(getattr(said, "data", None), NotAsked):
         raise PlanRefused("this answer was used before", status="refused", hint="preview it, then ask anew")
     report = app.run(plan.prepared, allow_irreversible=True, secrets=service.options.secrets)
-    return models.task_of(report, after_run(report))
+    return answers.task_of(report, after_run(report))
 
 
 @tool("Store a skill's plan", scope="plan", idempotent=False)
@@ -147,4 +147,4 @@ def skill_plan(
     service = service_of(ctx)
     prepared = service.prepare(ctx, name, params, grants, service.within(client))
     state = service.app(ctx).plan(prepared, cwd=service.options.cwd)
-    return models.plan_of(state, prepared.report().steps, None, after_plan(state, service.options.settings))
+    return answers.plan_of(state, prepared.report().steps, None, after_plan(state, service.options.settings))

@@ -121,7 +121,12 @@ def test_the_origin_has_to_be_its_own(url, key):
     good = key()
     port = url.split(":")[2].split("/")[0]
     assert _post(url, good, Origin=f"http://localhost:{port}").status_code == 200
-    for origin in ("https://evil.example", "null", f"http://127.0.0.1:{port}.evil.example", "http://localhost"):
+    for origin in (
+        "https://evil.example",
+        "null",
+        f"http://127.0.0.1:{port}.evil.example",
+        "http://localhost",
+    ):
         assert _post(url, good, Origin=origin).status_code == 403
 
 
@@ -196,9 +201,7 @@ def test_two_agents_apply_one_key_s_plan_once(url, key, folder, mode):
 
     async def make(agent):
         plan = await agent.call("plan_actions", actions=[move("a.txt", "b.txt")], capabilities=CAPABILITIES)
-        found = await asyncio.gather(
-            *[agent.call("plan_apply", plan_id=plan["planId"]) for _ in range(4)]
-        )
+        found = await asyncio.gather(*[agent.call("plan_apply", plan_id=plan["planId"]) for _ in range(4)])
         return sorted(each["status"] for each in found)
 
     statuses = talk(over_http(url, mine), make, mode=mode)

@@ -94,7 +94,9 @@ def test_a_question_reaches_clients_of_the_newest_revision(wire, folder):
     assert not (folder / "note").exists()
     yes = {"inputResponses": {key: {"action": "accept", "content": {"approve": True}}}}
     statuses = [
-        call("plan_apply", arguments, requestState=asked["requestState"], **yes)["structuredContent"]["status"]
+        call("plan_apply", arguments, requestState=asked["requestState"], **yes)["structuredContent"][
+            "status"
+        ]
         for _ in range(2)
     ]
 
