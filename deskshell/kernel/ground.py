@@ -139,9 +139,9 @@ class Ground(Contents):
         while True:
             try:
                 return self.at(path)[0]
-            except OSError as exc:
+            except (OSError, Conflict) as exc:  # Conflict: a file stands where a folder is going to be
                 above = path.rpartition(b"/")[0]
-                if exc.errno not in _MISSING or not above:
+                if (isinstance(exc, OSError) and exc.errno not in _MISSING) or not above:
                     raise
                 path = above
 
