@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.leftovers import Leftovers, left_since
 from tests.support.privileges import NORMAL_GID, NORMAL_UID, is_root
@@ -18,6 +19,12 @@ from tests.support.trees import remove_closed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+# No test judges speed: a busy machine must not fail one. `print_blob` lets a failure in CI be repeated elsewhere.
+settings.register_profile(
+    "deskshell", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("deskshell")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

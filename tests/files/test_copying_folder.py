@@ -15,9 +15,9 @@ from deskshell.files.copying import copy_object
 from deskshell.files.identity import identity, stat_at
 from deskshell.files.metadata import ACL_ACCESS, ACL_DEFAULT
 from deskshell.files.tree import digest, walk
-from tests.files.conftest import has_mkfs, in_own_mounts, mount_image
 from tests.files.making import ONE_MORE_READER, make_anything, make_deep, set_xattr
 from tests.support.listing import difference, listing
+from tests.support.mounts import has_mkfs, in_own_mounts, mount_image
 from tests.support.privileges import NORMAL_UID, as_normal_user
 from tests.support.trees import make_files
 

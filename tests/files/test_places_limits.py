@@ -11,9 +11,9 @@ from deskshell.errors import Conflict, ScopeError
 from deskshell.files import moving
 from deskshell.files.scope import Places
 from tests.files.conftest import OpenPlaces as Open
-from tests.files.conftest import in_own_mounts
 from tests.files.making import content
 from tests.support.leftovers import Leftovers, left_since
+from tests.support.mounts import in_own_mounts
 from tests.support.privileges import as_normal_user
 from tests.support.trees import make_files
 
