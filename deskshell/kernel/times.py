@@ -29,12 +29,15 @@ class FolderTimes:
     def __init__(self) -> None:
         self._known: set[bytes] = set()
         self._events: list[_Noted | _Moved] = []
-        #: After `to_set`: the same times by the path under which a folder was noted, where it has another now.
-        self.earlier: dict[bytes, int] = {}
 
     def is_new(self, folder: bytes) -> bool:
         """True for a folder of the user's tree whose time is still to be noted."""
         return folder[:1] == b"/" and folder not in self._known
+
+    @property
+    def known(self) -> frozenset[bytes]:
+        """Folders that were noted and still have the same path."""
+        return frozenset(self._known)
 
     def note(self, folder: bytes, mtime_ns: int) -> None:
         """`folder` has this time, and is about to be changed for the first time."""
@@ -64,29 +67,30 @@ class FolderTimes:
             after: mtime_ns as that task left the folder.
             kept_in: folders in which something of that task remains: they keep their time.
         """
-        times: dict[bytes, _Noted] = {}  # by the path of now: the path of then, and the time to give back
+        times: dict[bytes, int] = {}
         others: list[bytes] = []
         for event in self._events:
             if isinstance(event, _Moved):
                 times = _relocated(times, event)
                 continue
             folder, mtime_ns = event
-            known = times.pop(folder, None)
+            mtime_ns = times.pop(
+                folder, mtime_ns
+            )  # what it is to have, and had, but for work undone inside since
             if folder not in before or folder in kept_in:
                 continue
-            if (mtime_ns if known is None else known.mtime_ns) == after.get(folder):
-                times[folder] = _Noted(folder, before[folder])
+            if mtime_ns == after.get(folder):
+                times[folder] = before[folder]
             else:
                 others.append(folder)
-        self.earlier = {then: mtime_ns for now, (then, mtime_ns) in times.items() if then != now}
-        return {now: noted.mtime_ns for now, noted in times.items()}, others
+        return times, others
 
 
-def _relocated(times: Mapping[bytes, _Noted], event: _Moved) -> dict[bytes, _Noted]:
-    found: dict[bytes, _Noted] = {}
-    for folder, noted in times.items():
+def _relocated(times: Mapping[bytes, int], event: _Moved) -> dict[bytes, int]:
+    found: dict[bytes, int] = {}
+    for folder, mtime_ns in times.items():
         if event.src is None or not is_within(folder, event.src):
-            found[folder] = noted
+            found[folder] = mtime_ns
         elif event.dst is not None:
-            found[event.dst + folder[len(event.src) :]] = noted
+            found[event.dst + folder[len(event.src) :]] = mtime_ns
     return found

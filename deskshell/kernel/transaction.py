@@ -245,9 +245,8 @@ class Transaction:
         for folder in sorted(times, key=lambda path: path.count(b"/"), reverse=True):
             if not self.ground.set_folder_time(folder, times[folder]):
                 self.outcome.not_restored.append(f"folder time of `{names.show(folder)}`: not permitted")
-        if times:
-            # Under the name of then it is looked for when this is taken back in turn.
-            self._results.append(self._folders_line(self.times.earlier | self._folder_times(times)))
+        if self._go_on:  # the last word on all folders: those of the batches hold in between only
+            self._results.append(self._folders_line(self._folder_times({*times, *self.times.known})))
 
     # the way back
 

@@ -16,7 +16,7 @@ from deskshell.files import names
 from deskshell.files.identity import stat_path
 from deskshell.files.scope import is_within
 from deskshell.kernel import history, record, rollback, select
-from deskshell.kernel.capability import Grant, path_roots
+from deskshell.kernel.capability import FS_WRITE, Grant, Scope, path_roots
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.effects import Effect, get_path
 from deskshell.kernel.ground import Ground
@@ -210,11 +210,12 @@ class _Work:
         Raises Conflict when a folder is not the one that the task acted in, OSError.
         """
         self._compare_anchors()
-        if self._head.plain:
-            return self._desk.ground(plain_roots(self._head.lines))
         return self._desk.ground(path_roots(Grant.from_json(each) for each in self._grants()))
 
     def _grants(self) -> list[dict[str, Any]]:
+        if self._head.plain:  # lines of an older version record no scope: nothing but their own paths
+            scopes = tuple(Scope(root, names.show(root)) for root in plain_roots(self._head.lines))
+            return [Grant(FS_WRITE, scopes, "to undo").to_json()]
         return list(self._head.begin.get("grants", ()))
 
     def _own(self) -> list[bytes]:

@@ -45,6 +45,7 @@ class Walk:
         self.reused: set[bytes] = set()
         self._summaries: dict[int, str] = {}
         self._met: set[int] = set()
+        self._as_run = False
         # What an incomplete run or undo left behind can be tried again, were it a mere folder.
         partly = any((later.end or {}).get("state") == "partly" for later in head.later[:1])
         self._visible = head.role != "run" or head.status == "incomplete" or partly
@@ -52,6 +53,9 @@ class Walk:
     def __iter__(self) -> Iterator[Recorded]:
         for later in self.head.later:
             yield from self._shown(self._later(later))
+            # Once all is redone, what was said before it no longer holds: all is as the run had left it.
+            ended = later.end or {}
+            self._as_run = self._as_run or (later.status == "ok" and ended.get("state") == "redone")
         yield from self._shown(self._plain() if self.head.plain else self._own())
 
     def _shown(self, steps: Iterator[Recorded]) -> Iterator[Recorded]:
@@ -63,6 +67,7 @@ class Walk:
     def _later(self, later: Head) -> Iterator[Recorded]:
         """Claims of an undo or redo; the steps that a redo put back are described by its own intents."""
         put_back: set[int] = set()
+        spoken = later.status == "rolled-back"  # then the folders have the times of before it again
         for line in self._lines(later):
             kind = line.get("type")
             if line.get("taskId") == self.head.task_id and kind is None:
@@ -71,9 +76,9 @@ class Walk:
                         self._take(n, line)
                         if later.role == "redo" and self.status[n] == "ok":
                             put_back.add(n)
-            elif kind == "folders":
-                if later.status != "rolled-back":  # else they have the times of before it again
-                    self._note_after(line)
+            elif kind == "folders" and not (spoken or self._as_run):
+                spoken = True  # its last word; the lines of its batches hold in between only
+                self._note_after(line)
             elif line.get("status") == "intent" and line["n"] in put_back:
                 self._met.add(line["n"])
                 yield Recorded(line["n"], line, self._summary(line))
