@@ -239,7 +239,7 @@ def tasks_on(journal: Journal, path: bytes) -> dict[str, list[int]]:
         if not any(needle in raw for needle in needles):
             continue
         line = json.loads(raw)
-        if line.get("status") != "intent":
+        if line.get("status") != "intent" or "check" not in line:
             continue
         for effect in record.read_effects(line):
             if not any(_touches(effect, each) for each in names_of):

@@ -25,6 +25,7 @@ from deskshell.kernel import fingerprint, gate
 from deskshell.kernel.capability import path_roots
 from deskshell.kernel.effects import put_path
 from deskshell.kernel.plan import Plan
+from deskshell.kernel.report import text
 from deskshell.kernel.stored import PLAN_ID, Kinds, StoredPlan
 from deskshell.slotted import slotted
 from deskshell.store.journal import Journal
@@ -186,8 +187,8 @@ class PlanStore:
             try:
                 with closes(desk.ground(path_roots(stored.plan.declared))) as ground:
                     changed = tuple(fingerprint.changes(stored.plan, stored.marks, ground))
-            except DeskshellError as exc:
-                changed = (exc.message,)
+            except (DeskshellError, OSError) as exc:
+                changed = (text(exc),)
         return self._state(stored, claim, now_ms, changed)
 
     def _state(

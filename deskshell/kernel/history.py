@@ -88,7 +88,14 @@ def _heads(journal: Journal, expired: set[str]) -> Iterator[Head]:
             return
         place, line = found
         kind = line.get("type")
-        if kind == "end":
+        if "check" not in line:
+            if kind is not None or not isinstance(line.get("taskId"), str):
+                continue
+            if pending and pending[-1][1]["taskId"] != line["taskId"]:
+                yield from _plain_heads(pending)
+                pending = []
+            pending.append((place, line))
+        elif kind == "end":
             begin_place = Place(*line["begin"])
             yield Head(line["taskId"], journal.line_at(begin_place), line, begin_place, place)
             lines = journal.backward(begin_place)
@@ -97,13 +104,6 @@ def _heads(journal: Journal, expired: set[str]) -> Iterator[Head]:
             pending.clear()
         elif kind == "expired":
             expired.add(line["taskId"])
-        elif kind is None and "check" not in line:
-            if not isinstance(line.get("taskId"), str):
-                continue
-            if pending and pending[-1][1]["taskId"] != line["taskId"]:
-                yield from _plain_heads(pending)
-                pending = []
-            pending.append((place, line))
 
 
 def _plain_heads(found: list[tuple[Place, dict[str, Any]]]) -> Iterator[Head]:
@@ -113,16 +113,34 @@ def _plain_heads(found: list[tuple[Place, dict[str, Any]]]) -> Iterator[Head]:
     steps: dict[str, dict[str, Any]] = {}
     for number, (_, line) in enumerate(reversed(found)):
         key = str(line.get("actionId", number))
-        steps[key] = steps.get(key, {}) | {"status": "ok"} | line
+        steps[key] = steps.get(key, {}) | {"status": "ok"} | _trusted(line)
     place, first = found[-1]
     begin = {"taskId": first["taskId"], "ts": _ms(first), "role": "run", "skill": ""}
     end = {"taskId": first["taskId"], "status": "ok", "ts": _ms(found[0][1])}
     yield Head(str(first["taskId"]), begin, end, place, None, plain=True, lines=list(steps.values()))
 
 
+_PLAIN: Mapping[str, type] = {
+    "taskId": str,
+    "actionId": str,
+    "kind": str,
+    "summary": str,
+    "status": str,
+    "error": str,
+    "sha256": str,
+    "undo": dict,
+    "irreversible": bool,
+}
+
+
+def _trusted(line: Mapping[str, Any]) -> dict[str, Any]:
+    """What a line without a check may say: the keys of the old shape, each of its type."""
+    return {key: line[key] for key, kind in _PLAIN.items() if isinstance(line.get(key), kind)}
+
+
 def _ms(line: Mapping[str, Any]) -> int:
     ts = line.get("ts")
-    return int(ts) if isinstance(ts, int | float) else 0
+    return int(ts) if isinstance(ts, int | float) and abs(ts) < 1e15 else 0
 
 
 def find(journal: Journal, task_id: str) -> Head:

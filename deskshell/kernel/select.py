@@ -121,10 +121,19 @@ def who_changed(journal: Journal, head: Head, path: bytes) -> str | None:
     text = json.dumps(names.plain(path)[0], ensure_ascii=False)[1:-1].encode("utf-8", "replace")
     found = None
     for _, raw in journal.raw_forward(head.end_place, containing=text):
-        line = json.loads(raw)
-        if line.get("status") != "intent" or line.get("taskId") == head.task_id:
+        try:
+            line = json.loads(raw)
+            if line.get("status") != "intent" or line.get("taskId") == head.task_id:
+                continue
+            effects = record.read_effects(line)
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ):  # not checked, and no more than a hint is at stake
             continue
-        for effect in record.read_effects(line):
+        for effect in effects:
             if any(is_within(path, each) or is_within(each, path) for each in effect.paths()):
                 found = str(line["taskId"])
     return found

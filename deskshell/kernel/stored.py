@@ -96,6 +96,7 @@ class StoredPlan:
         """
         try:
             body = json.loads(data)
+            _check_types(body)
             found = cls(
                 body["planId"],
                 _read_plan(body["plan"], kinds),
@@ -109,13 +110,35 @@ class StoredPlan:
             told = body["digest"]
         except DeskshellError as exc:
             raise _damaged(plan_id, exc.message) from exc
-        except (KeyError, TypeError, ValueError, AttributeError) as exc:
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as exc:
             raise _damaged(plan_id, "it cannot be read") from exc
         if found.plan_id != plan_id:
             raise _damaged(plan_id, "it is a copy of another plan")
         if body["format"] != FORMAT or told != found.digest:
             raise _damaged(plan_id, "its record is not as it was written")
         return found
+
+
+def _check_types(body: Mapping[str, Any]) -> None:
+    """Refuse values of other types than were written. Raises KeyError, TypeError, ValueError, AttributeError."""
+    plan = body["plan"]
+    origin = plan["origin"]
+    folders = plan["folders"]
+    steps = [*plan["steps"], *(step for _, step in folders)]
+    numbers = [body[key] for key in ("createdMs", "expiresMs", "afterSeq", "format")]
+    numbers += [step["n"] for step in steps] + [before for before, _ in folders]
+    numbers += [step["size"] for step in steps if "size" in step]
+    texts = [body[key] for key in ("planId", "nonce", "digest")]
+    texts += [origin[key] for key in ("skill", "version", "found", "front", "owner")]
+    texts += [*origin["refs"].values(), *plan["notes"], *plan["secrets"], *(step["id"] for step in steps)]
+    texts += [each["mark"] for each in body["marks"]]
+    for grant in plan["grants"]:
+        texts += [grant["capability"], grant["reason"], *grant["declared"]]
+        texts += [each["url"] for each in grant["scope"] if "url" in each]
+    flags = [step.get(key, False) for step in steps for key in ("irreversible", "undoNone")]
+    for values, kind in ((numbers, int), (texts, str), (flags, bool)):
+        if any(type(value) is not kind for value in values):
+            raise ValueError("a value is of another type")
 
 
 def _damaged(plan_id: str, why: str) -> PlanRefused:

@@ -111,8 +111,8 @@ def plan_actions(
         "name": "actions",
         "version": "0",
         "summary": summary or "a list of actions",
-        "capabilities": list(capabilities),
-        "steps": list(actions),
+        "capabilities": _listed(capabilities),
+        "steps": _listed(actions),
     }
     return _plan(
         manifest.from_data(data, kinds, "actions"),
@@ -125,6 +125,11 @@ def plan_actions(
         grants=grants,
         within=within,
     )
+
+
+def _listed(value: Any) -> Any:
+    """Any sequence as a list; what is none is left to the manifest's own check."""
+    return list(value) if isinstance(value, list | tuple) else value
 
 
 def _plan(
