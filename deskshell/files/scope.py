@@ -113,7 +113,7 @@ class Places:
         folder = self._folders.get(parent)
         if folder is None:
             folder = self._root_parents.get(path) or self._open_parent(path, parent)
-        else:
+        elif len(self._folders) == _CACHED_FOLDERS:  # one will have to go: not this one
             self._folders.move_to_end(parent)
         if name in _NO_NAMES:
             raise ScopeError(f"`{show(path)}` does not name anything inside a folder")

@@ -101,6 +101,12 @@ def numbered(number: int, *args: object) -> int:
 
 _open_how = struct.Struct("=QQQ").pack
 _OPEN_HOW_SIZE = 24
+_hows: dict[tuple[int, int], bytes] = {}  # a handful of combinations, asked for twice a step
+# A function object of its own, whose types are declared: converting them anew takes as long as the call.
+_openat2 = _libc["syscall"] if LINUX and _libc is not None and _syscall is not None else None
+if _openat2 is not None:
+    _openat2.argtypes = [ctypes.c_long, _int, _str, _str, ctypes.c_size_t]
+    _openat2.restype = ctypes.c_long
 
 
 def openat2(dir_fd: int, path: bytes, flags: int, resolve: int) -> int:
@@ -109,10 +115,12 @@ def openat2(dir_fd: int, path: bytes, flags: int, resolve: int) -> int:
     An answer that a sandbox makes up for an unknown call (`EPERM` under old seccomp filters) reads as
     `EPERM` here too: the caller decides whether to fall back.
     """
-    if _syscall is None:
+    if _openat2 is None:
         return -errno.ENOSYS
-    how = _open_how(flags | os.O_CLOEXEC, 0, resolve)
-    fd: int = _syscall(_NR_OPENAT2, _int(dir_fd), path, how, ctypes.c_size_t(_OPEN_HOW_SIZE))
+    how = _hows.get((flags, resolve))
+    if how is None:
+        how = _hows[flags, resolve] = _open_how(flags | os.O_CLOEXEC, 0, resolve)
+    fd: int = _openat2(_NR_OPENAT2, dir_fd, path, how, _OPEN_HOW_SIZE)
     return fd if fd >= 0 else -ctypes.get_errno()
 
 

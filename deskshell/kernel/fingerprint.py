@@ -8,6 +8,8 @@ a folder that goes away: neither shows in the identity of one object.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from deskshell.errors import DeskshellError
 from deskshell.files import names, tree
 from deskshell.files.identity import Identity, Stat, same_content, same_object, untouched
@@ -26,10 +28,10 @@ def marks(plan: Plan, ground: Ground) -> Marks:
     Raises Conflict, ScopeError, OSError when one cannot be read.
     """
     found: dict[bytes, str] = {}
-    touched: set[bytes] = set()
+    touched = _Touched()
     for step in plan.ordered():
-        on_disk = {path: seen for path, seen in step.seen if not _is_within(path, touched)}
-        touched.update(step.action.touches())
+        on_disk = {path: seen for path, seen in step.seen if not touched.has(path)}
+        touched.add(step.action.touches())
         for need in step.action.needs():
             if not isinstance(need.target, PathTarget):
                 continue
@@ -48,15 +50,16 @@ def changes(plan: Plan, known: Marks, ground: Ground) -> list[str]:
     `known` is what `marks` said then. Paths are escaped; each is named once.
     """
     found: dict[bytes, str] = {}
-    touched: set[bytes] = set()
+    touched = _Touched()
     for step in plan.ordered():
-        targets = _targets(step)
+        own = step.action.touches()
         for path, wanted in step.seen or _to_be_made(step):
-            if path not in found and not _is_within(path, touched):
-                difference = _difference(ground, path, wanted, whole=path in targets)
+            if path not in found and not touched.has(path):
+                whole = wanted is not None and (path in own or path in _targets(step))
+                difference = _difference(ground, path, wanted, whole=whole)
                 if difference:
                     found[path] = difference
-        touched.update(step.action.touches())
+        touched.add(own)
     for path, mark in known:
         if path not in found:
             difference = _content_difference(ground, path, mark)
@@ -65,13 +68,35 @@ def changes(plan: Plan, known: Marks, ground: Ground) -> list[str]:
     return list(found.values())
 
 
-def _is_within(path: bytes, touched: set[bytes]) -> bool:
-    """True at or below a path of an earlier step: it leads elsewhere now than when its step acts and looks itself."""
-    while path:
-        if path in touched:
+class _Touched:
+    """Paths of earlier steps: at and below them a path leads elsewhere now than when its step acts and looks itself."""
+
+    def __init__(self) -> None:
+        self._paths: set[bytes] = set()
+        self._clear: set[bytes] = set()  # folders, and all above them, that are known to be no such path
+
+    def add(self, paths: Iterable[bytes]) -> None:
+        """Take the paths of one step in."""
+        for path in paths:
+            self._paths.add(path)
+            if path in self._clear:
+                self._clear.clear()
+
+    def has(self, path: bytes) -> bool:
+        """True at or below a path taken in."""
+        if path in self._paths:
             return True
-        path = path.rpartition(b"/")[0]
-    return False
+        folder = path.rpartition(b"/")[0]
+        if folder in self._clear:
+            return False
+        passed = []
+        while folder:
+            if folder in self._paths:
+                return True
+            passed.append(folder)
+            folder = folder.rpartition(b"/")[0]
+        self._clear.update(passed)
+        return False
 
 
 def _to_be_made(step: Step) -> tuple[tuple[bytes, None], ...]:

@@ -73,10 +73,8 @@ class Forward:
         self.n = step.n
         self.action_id = step.action_id
         self.kind = step.action.kind
-
-    @property
-    def alone(self) -> bool:
-        return self.step.action.alone
+        self.alone = step.action.alone
+        self._reversible = step.reversible
 
     def touches(self) -> Sequence[bytes]:
         return self.step.action.touches()
@@ -108,7 +106,7 @@ class Forward:
             extra["facts"] = dict(prior.facts)
         if not prior.effects and self.step.action.alone:
             extra["args"] = _outside(self.step.action)
-        if self.step.compensation is not None and self.step.reversible:
+        if self.step.compensation is not None and self._reversible:
             extra["undo"] = compensation_form(self.step.compensation)
         return record.intent(
             ts,
@@ -117,13 +115,13 @@ class Forward:
             self.action_id,
             self.kind,
             prior.effects,
-            reversible=self.step.reversible,
+            reversible=self._reversible,
             extra=extra,
         )
 
     def result(self, ts: int, task_id: str, prior: Prior, ctx: Context) -> str | None:
         undo: Mapping[str, Any] | None = None
-        if self.step.reversible:
+        if self._reversible:
             given = self.step.compensation
             undo = record.undo_form(prior.effects) if given is None else compensation_form(given)
         extra: dict[str, Any] = {}

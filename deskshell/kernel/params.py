@@ -101,18 +101,23 @@ def parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]
 
 
+_known: dict[Any, dict[str, Param]] = {}  # of a kind, by name
+
+
 def _make(cls: type[A], args: Mapping[str, Any]) -> A:
-    known = {param.name: param for param in (*cls.params, *cls.planned)}
-    for key in args:
-        if key not in known:
-            raise ManifestError(f"`{cls.kind}` takes no `{key}`", hint=_hint(key, known))
+    known = _known.get(cls)
+    if known is None:
+        known = _known[cls] = {param.name: param for param in (*cls.params, *cls.planned)}
+    if not known.keys() >= args.keys():
+        key = next(each for each in args if each not in known)
+        raise ManifestError(f"`{cls.kind}` takes no `{key}`", hint=_hint(key, known))
     values: dict[str, Any] = {}
-    for param in known.values():
-        given = args.get(param.name)
+    for name, param in known.items():
+        given = args.get(name)
         if given is None:
             if param.required:
                 raise ManifestError(f"`{cls.kind}` needs `{param.name}` ({param.help})")
-            values[param.field] = param.default
+            values[param.attr or name] = param.default
             continue
         try:
             value = _FIELD_OF[param.type](given)
@@ -120,7 +125,7 @@ def _make(cls: type[A], args: Mapping[str, Any]) -> A:
                 raise ValueError(f"not one of {', '.join(param.choices)}")
         except (TypeError, ValueError) as exc:
             raise ManifestError(f"`{param.name}` of `{cls.kind}`: {exc}") from exc
-        values[param.field] = value
+        values[param.attr or name] = value
     make: Callable[..., A] = cls
     return make(**values)
 

@@ -17,13 +17,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from json import encoder
 from typing import Any
 
 from deskshell.files import names
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap, from_json, get_path, put_path
 from deskshell.kernel.report import Left
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+_plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+# `JSONEncoder.encode` makes one of these for every line, which takes as long as the line itself.
+_make = getattr(encoder, "c_make_encoder", None)
+_chunks = _make and _make(None, _plain.default, encoder.encode_basestring, None, ":", ",", False, False, True)
+
+
+def _encode(line: Mapping[str, Any]) -> str:
+    return _plain.encode(line) if _chunks is None else "".join(_chunks(line, 0))
 
 
 def body(line: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from deskshell.files import names
 
 _WIDTH = 80  # columns a name; with a verb and an arrow a line stays below 200 characters
@@ -14,8 +16,16 @@ def name(path: bytes) -> str:
 
 def arrow(src: bytes, dst: bytes) -> str:
     """``a.txt → docs/a.txt``: the name of `src`, and `dst` from the folder on that both share."""
-    parts, others = src.split(b"/")[:-1], dst.split(b"/")
+    cut = _shared(src.rpartition(b"/")[0], dst.rpartition(b"/")[0])
+    return f"{name(src)} → {names.shorten(names.show(dst[cut:]), _WIDTH)}"
+
+
+@lru_cache(maxsize=64)  # neighbours in a plan have the same folders
+def _shared(folder: bytes, other: bytes) -> int:
+    """How many bytes of `other`, and of the slash behind them, are folders that `folder` has, too."""
     shared = 0
-    while shared < min(len(parts), len(others) - 1) and parts[shared] == others[shared]:
-        shared += 1
-    return f"{name(src)} → {names.shorten(names.show(b'/'.join(others[shared:])), _WIDTH)}"
+    for one, two in zip(folder.split(b"/"), other.split(b"/"), strict=False):
+        if one != two:
+            break
+        shared += len(two) + 1
+    return shared
