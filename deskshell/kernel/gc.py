@@ -69,7 +69,7 @@ def plan_gc(
         chosen = list(spent)
         remaining = total - sum(sizes[each] for each in spent)
         newest = max((each.place for each in families), default=None)
-        for family in sorted(families, key=lambda each: each.place):
+        for family in sorted((each for each in families if each.members), key=lambda each: each.place):
             old = desk.clock_ms() - family.last_ms > keep_s * 1000
             if family.place != newest and (old or remaining > max_bytes):
                 chosen += family.members
@@ -96,7 +96,7 @@ class _Family:
 
 
 def _families(desk: Desk, sizes: Mapping[str, int]) -> tuple[list[_Family], list[str]]:
-    """The families that hold anything, and tasks whose holding nobody can need."""
+    """All families, and tasks whose holding nobody can need."""
     spent: list[str] = []
     found: dict[str, _Family] = {}
     unknown = {each for each in sizes if re.fullmatch(_OURS, each)}  # nothing else in there is ever touched
@@ -117,7 +117,7 @@ def _families(desk: Desk, sizes: Mapping[str, int]) -> tuple[list[_Family], list
     ) in unknown:  # a crash before its first line, or a journal that was taken away: it ages all the same
         started_ms = int(each.rpartition("-")[2])
         found[each] = _Family((_BEFORE_ALL, started_ms), started_ms, "", "nothing", [each])
-    return [family for family in found.values() if family.members], spent
+    return list(found.values()), spent
 
 
 def expire(desk: Desk, chosen: Iterable[Expiry]) -> None:
