@@ -314,7 +314,7 @@ class App(Planning):
         from deskshell.store.kept import Kept
 
         desk = self.desktop.reading()
-        return journal_log.detail(desk.journal, task_id, self.desktop.holder(), Kept(desk.folder).sizes())
+        return journal_log.detail(desk.journal, task_id, self.desktop.holder(), Kept(desk.folder).step_sizes)
 
     def diff(self, task_id: str) -> Iterator[StepDiff]:
         """What each step of a task changed in content, as far as both sides can still be read."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from deskshell.files import names
 from deskshell.files.scope import is_within
 from deskshell.kernel import history, record
-from deskshell.kernel.effects import Drop, Effect, Move, Swap
+from deskshell.kernel.effects import Effect, Move
 from deskshell.kernel.history import Fold, Head
 from deskshell.kernel.report import Left, StepReport, put_target
 from deskshell.slotted import field, slotted
@@ -129,22 +129,23 @@ def _summary(head: Head, state: str, holder: Holder | None) -> TaskSummary:
     )
 
 
-def detail(journal: Journal, task_id: str, holder: Holder | None, sizes: Mapping[str, int]) -> TaskDetail:
-    """One task with its steps. Raises NotFound."""
+def detail(
+    journal: Journal, task_id: str, holder: Holder | None, costs: Callable[[str], Mapping[int, int]]
+) -> TaskDetail:
+    """One task with its steps; `costs` gives the bytes kept for each. Raises NotFound."""
     head = history.find(journal, task_id)
     state = next((str(each.end.get("state", "")) for each in head.later if each.end is not None), "")
     summary = _summary(head, state, holder)
     fold = history.fold(journal, head)
     steps = [step_detail(journal, fold, n) for n in fold.steps if n >= 0]
-    per_task = sizes.get(task_id, 0)
-    holding = [step for step in steps if any(_is_held(effect) for effect in step.effects)]
-    for step in holding:
-        step.cost_bytes = per_task // len(holding)
+    kept = costs(task_id)
+    for step in steps:
+        step.cost_bytes = kept.get(step.report.n, 0)
     end = head.end or {}
     facts = {
         key: value
         for key, value in head.begin.items()
-        if key not in ("seq", "durable", "check", "type", "anchors")
+        if key not in ("seq", "durable", "check", "type", "anchors", "own")
     }
     return TaskDetail(
         summary,
@@ -196,10 +197,6 @@ def target_of(effects: Sequence[Effect], line: Mapping[str, Any]) -> bytes | str
             return paths[-1]
     given = line.get("args")
     return str(given.get("url", "")) if isinstance(given, Mapping) else ""
-
-
-def _is_held(effect: Effect) -> bool:
-    return isinstance(effect, Swap | Drop) or (isinstance(effect, Move) and effect.dst[:1] != b"/")
 
 
 def entries(journal: Journal, fold: Fold) -> Iterator[dict[str, Any]]:

@@ -54,6 +54,24 @@ class Kept:
                         sizes[entry.name] = sizes.get(entry.name, 0) + _disk_bytes(entry.path)
         return sizes
 
+    def step_sizes(self, task_id: str) -> dict[int, int]:
+        """Bytes on disk that are held and kept for each step of the task, by the step's number."""
+        sizes: dict[int, int] = {}
+        for parent in (self._held, self._kept):
+            # ValueError: an older journal may have other ids; nothing is kept for those.
+            with (
+                contextlib.suppress(FileNotFoundError, ValueError),
+                os.scandir(_below(parent, task_id)) as entries,
+            ):
+                for entry in entries:
+                    number = entry.name.partition(".")[0]
+                    if number.lstrip("-").isdecimal():
+                        size = entry.stat(follow_symlinks=False).st_blocks * 512
+                        if entry.is_dir(follow_symlinks=False):
+                            size += _disk_bytes(entry.path)
+                        sizes[int(number)] = sizes.get(int(number), 0) + size
+        return sizes
+
     def remove_task(self, task_id: str) -> None:
         """Delete all that is held and kept for the task; never follows a link, never leaves the file system.
 

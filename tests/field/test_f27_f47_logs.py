@@ -283,3 +283,40 @@ def test_f47_the_hash_on_record_is_never_of_half_a_file(shell: Shell) -> None:
 
     (step,) = shell.json("show", task)["steps"]
     assert step["sha256"] == shell.listing()["y"].sha256
+
+
+def test_show_tells_what_keeping_each_undo_costs(shell: Shell) -> None:
+    shell.make({"big": "b" * 100_000, "small": "s", "folder/x": "x" * 50_000})
+
+    task = shell.run(delete("big"), write("small", "new"), delete("folder"), write("new", "n"))["taskId"]
+
+    costs = [step["costBytes"] for step in shell.json("show", task)["steps"]]
+    assert costs[0] >= 100_000
+    assert 0 < costs[1] <= 16_384
+    assert costs[2] >= 50_000
+    assert costs[3] == 0
+    assert "kept for undo" in shell("show", task).out
+
+
+@pytest.mark.parametrize("spoil", ["content", "gone"])
+def test_a_kept_copy_is_verified_before_it_is_used(shell: Shell, elsewhere: Path, spoil: str) -> None:
+    """A disk rots, and people tidy: what comes back is what was there, or it is said that it cannot."""
+    shell.home = type(shell.home)(shell.home.user, elsewhere / "state")
+    shell.make({"a": "the content", "b": "b"})
+    shell.run(delete("a"), delete("b"))
+    (kept,) = [
+        path for path in (elsewhere / "state/kept").rglob("*") if path.is_file() and path.stat().st_size == 11
+    ]
+    if spoil == "content":
+        kept.write_text("THE CONTENT")
+    else:
+        kept.unlink()
+
+    check = shell.undo("--check", code=1)
+    report = shell.undo(code=1)
+
+    word = "damaged" if spoil == "content" else "expired"
+    for each in (check, report):
+        verdicts = {entry["target"][-1]: entry["verdict"] for entry in each["tasks"][0]["entries"]}
+        assert verdicts["a"] == word
+    assert shell.names() == ["b"]
