@@ -55,7 +55,7 @@ class VerifyReport:
             "unverifiedLines": self.unverified_lines,
             "torn": self.torn,
             "damage": self.damage,
-            "dropped": [each._as_dict() for each in self.dropped],
+            "dropped": [each._asdict() for each in self.dropped],
         }
 
 
