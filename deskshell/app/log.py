@@ -227,15 +227,16 @@ def entries(journal: Journal, fold: Fold) -> Iterator[dict[str, Any]]:
 def tasks_on(journal: Journal, path: bytes) -> dict[str, list[int]]:
     """Tasks that touched the file now at `path`, followed back through its moves: id → step numbers.
 
-    Reads the journal backwards once; a line is parsed only when it holds the name looked for.
+    Goes through the journal backwards once; a line is parsed, and tested, only when it holds a path looked for.
     """
     names_of: list[bytes] = [path]
     found: dict[str, list[int]] = {}
-    needles = [_needle(path)]
-    for raw in _raw_backward(journal):
-        if not any(needle in raw for needle in needles):
-            continue
-        line = json.loads(raw)
+    needles = _needles(path)
+
+    def wanted(data: bytes) -> bool:
+        return any(needle in data for needle in needles)
+
+    for line in journal.lines_at(place for place, _ in journal.raw_backward(wanted)):
         if line.get("status") != "intent" or "check" not in line:
             continue
         for effect in record.read_effects(line):
@@ -246,19 +247,18 @@ def tasks_on(journal: Journal, path: bytes) -> dict[str, list[int]]:
                 earlier = _earlier(effect, each)
                 if earlier is not None and earlier not in names_of:
                     names_of.append(earlier)
-                    needles.append(_needle(earlier))
+                    needles += [needle for needle in _needles(earlier) if needle not in needles]
     return found
 
 
-def _raw_backward(journal: Journal) -> Iterator[bytes]:
-    for _, line in journal.backward():
-        yield json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-
-def _needle(path: bytes) -> bytes:
-    """What every line about `path` holds: its last name, as JSON writes it."""
-    text = names.plain(path.rpartition(b"/")[2])[0]
-    return json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8")
+def _needles(path: bytes) -> list[bytes]:
+    """What a line about `path`, or about a folder that it lies in, holds: one of them as JSON writes it."""
+    found = []
+    while path:
+        text = json.dumps(names.plain(path)[0], ensure_ascii=False)
+        found.append(text.encode("utf-8"))
+        path = path.rpartition(b"/")[0]
+    return found
 
 
 def _touches(effect: Effect, path: bytes) -> bool:

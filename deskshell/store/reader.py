@@ -8,7 +8,7 @@ that hold no JSON object are passed over.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from deskshell.store.segments import (
     lines_forward,
     list_segments,
     open_segment,
+    wanted_backward,
 )
 from deskshell.store.tail import check_before, examine
 
@@ -108,6 +109,25 @@ class Reader:
                 if after is not None and span.header is not None:
                     self._check_link(span.header, after, segments[index + 1])
                 yield from _lines_back(span, _BLOCK_BYTES if known_end is None else _LINE_BYTES)
+                after = span.header
+
+    def raw_backward(self, wanted: Callable[[bytes], bool]) -> Iterator[tuple[Place, bytes]]:
+        """Yield (place, bytes of the line without newline) of the lines that are `wanted`, from the end to the first.
+
+        `wanted` is asked about whole blocks of lines first, and about each line of those it wants; it may come to
+        want more with each line that it was given. The lines are neither parsed nor tested (`lines_at` does both).
+
+        Raises:
+            JournalDamaged: a segment is missing.
+        """
+        segments = list_segments(self._folder)
+        after: Header | None = None
+        for index in range(len(segments) - 1, -1, -1):
+            with self._opened_span(segments, index) as span:
+                if after is not None and span.header is not None:
+                    self._check_link(span.header, after, segments[index + 1])
+                for offset, line in wanted_backward(span.fd, span.end, wanted):
+                    yield Place(span.segment.number, offset), line
                 after = span.header
 
     def line_at(self, place: Place) -> dict[str, Any]:

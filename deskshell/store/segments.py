@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from deskshell.errors import JournalDamaged, StateFolderError
@@ -277,3 +277,29 @@ def lines_backward(fd: int, end: int, *, block: int = _SMALL_BLOCK) -> Iterator[
     line = b"".join(reversed(pending))
     if line or not at_end:
         yield 0, line
+
+
+def wanted_backward(fd: int, end: int, wanted: Callable[[bytes], bool]) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line without newline) of the lines before `end` that are `wanted`, last first.
+
+    A block in which nothing is wanted is not even split into lines.
+    """
+    position, rest = end, b""  # `rest`: the end of a line whose start lies before `position`
+    while position > 0:
+        size = min(_BLOCK, position)
+        position -= size
+        data = os.pread(fd, size, position) + rest
+        cut = data.find(b"\n") + 1 if position else 0
+        if position and not cut:
+            rest = data
+            continue
+        rest = data[:cut]
+        if not wanted(data):
+            continue
+        lines = data[cut:].split(b"\n")
+        offset = position + len(data)
+        for line in reversed(lines):
+            offset -= len(line)
+            if line and wanted(line):
+                yield offset, line
+            offset -= 1
