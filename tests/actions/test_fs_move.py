@@ -253,7 +253,7 @@ def test_to_another_file_system_a_copy_that_was_edited_is_not_thrown_away(wide: 
     wide.do(action, prior)
     make_files(wide.also[0] / "d", {"new": "theirs"})
 
-    with pytest.raises(Conflict, match=r"content changed since: `.*/d` \(mtime\), `.*/d/new` \(added\)"):
+    with pytest.raises(Conflict, match=r"content changed since: .*`[^`]*/d/new` \(added\)"):
         wide.undo(action, prior)
 
     assert sorted(os.listdir(wide.also[0] / "d")) == ["new", "x"]
