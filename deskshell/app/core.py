@@ -154,8 +154,10 @@ class App(Planning):
         """Run a plan as one task; a failure is rolled back and reported.
 
         Args:
+            prepared: what `prepare` gave.
             grants: names of capabilities; None grants all that the skill declares.
             allow_irreversible: the explicit consent to steps that cannot be undone.
+            secrets: values of secret parameters by name.
 
         Raises:
             Refused: nothing happened. Busy: another task holds the lock.

@@ -120,9 +120,9 @@ class Move(NamedTuple):
                 path=self.dst,
                 verdict="failed",
             )
-        if after is None:  # it was replaced before it was moved, or after it was moved back
-            _differs(self.src, before, self.id)
-        _differs(self.dst, after, self.id)
+        # Where nothing has the new name, it was replaced before it was moved, or after it was moved back.
+        here = (self.src, before) if after is None else (self.dst, after)
+        raise _difference(*here, self.id)
 
     def _return(self, ground: Ground, before: Stat | None) -> None:
         if before is not None:
@@ -144,7 +144,7 @@ class Move(NamedTuple):
 
     def inverse(self, inverter: Inverter) -> list[Effect]:
         here = inverter.own(self.dst, self.id)
-        inverter.verify(self.dst, self.sha256, here)
+        inverter.verify(self.dst, self.sha256)
         if self.empty:
             inverter.need_empty(self.dst)
         if self.made:
@@ -221,8 +221,8 @@ class Swap(NamedTuple):
     def inverse(self, inverter: Inverter) -> list[Effect]:
         held = inverter.held(self.slot, self.old, self.path)
         here = inverter.own(self.path, self.new, force=True)
-        inverter.verify(self.path, self.sha256, here)
-        inverter.verify(self.slot, self.old_sha256, held)
+        inverter.verify(self.path, self.sha256)
+        inverter.verify(self.slot, self.old_sha256)
         return [
             Swap(
                 self.slot,
@@ -447,13 +447,18 @@ def _give_back(ground: Ground, src: bytes, dst: bytes) -> None:
 
 
 def _differs(path: bytes, here: Stat | None, wanted: Identity) -> NoReturn:
+    raise _difference(path, here, wanted)
+
+
+def _difference(path: bytes, here: Stat | None, wanted: Identity) -> Conflict:
+    """What is at `path` instead of `wanted`, as a conflict to raise."""
     if here is None:
         what = "is gone"
     elif not same_object(here, wanted):
         what = f"is another {here.kind} now"
     else:
         what = "was changed"
-    raise Conflict(f"`{names.show(path)}` {what} (by another program)", path=path)
+    return Conflict(f"`{names.show(path)}` {what} (by another program)", path=path)
 
 
 def _taken(path: bytes) -> NoReturn:

@@ -189,7 +189,7 @@ class Inverter:
             self._edited = True
         return here
 
-    def verify(self, path: bytes, sha256: str | None, here: Stat) -> None:
+    def verify(self, path: bytes, sha256: str | None) -> None:
         """The content at `path` must have the mark `sha256`; without one, an edit is only noted."""
         stored = _is_stored(path)
         if not sha256:

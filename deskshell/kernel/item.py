@@ -199,12 +199,12 @@ class Backward:
 
     def staged_in(self, ground: Ground) -> Sequence[bytes]:
         """The folders of what cannot be renamed between tree and holding: copies are staged there."""
-        found = []
-        for effect in self._effects:
-            for path in effect.paths():
-                if isinstance(effect, Drop) or not ground.can_hold(path):
-                    found.append(path.rpartition(b"/")[0])
-        return found
+        return [
+            path.rpartition(b"/")[0]
+            for effect in self._effects
+            for path in effect.paths()
+            if isinstance(effect, Drop) or not ground.can_hold(path)
+        ]
 
     def look_ahead(self, sight: Sight) -> list[Effect]:
         """What taking back would do, in `sight`; stages nothing. Raises Conflict with the verdict."""

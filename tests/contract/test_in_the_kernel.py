@@ -43,10 +43,13 @@ def test_a_task_is_undone_redone_and_undone_again(
     app = App(config.load({"DESKSHELL_HOME": str(world.state), "HOME": str(world.root)}))
     before = listing(world.root)
 
+    refused = ""
     try:
         report = app.run(Prepared(plan_of(world, action)))
-    except PlanRefused as exc:  # a layout that does not allow it: then nothing has happened
-        assert "hard links" in exc.message
+    except PlanRefused as exc:
+        refused = exc.message
+    if refused:  # a layout that does not allow it: then nothing has happened
+        assert "hard links" in refused
         assert difference(before, listing(world.root)) == []
         return
     assert report.status == "ok"
