@@ -138,7 +138,10 @@ def build_world(world: World, root: Path, *, now_ns: int | None = None) -> dict[
             _make(entry, top, folders, now)
         except (OSError, ValueError, KeyError, TypeError, DeskshellError) as exc:
             raise ManifestError(f"{world.source}: `{names.show(entry.path)}`: {exc}") from exc
-    # Last, deepest first: making anything inside a folder sets its time.
+    # Last, deepest first: a closed folder takes nothing more in, and making anything inside sets its time.
+    for entry in sorted(world.entries, key=lambda each: -each.path.count(b"/")):
+        if entry.table == "folders" and "mode" in entry.keys:
+            os.chmod(top + b"/" + entry.path, int(entry.keys["mode"], 8))
     for path in sorted(folders, key=lambda each: -each.count(b"/")):
         os.utime(path, ns=(folders[path], folders[path]))
     return {
@@ -172,7 +175,7 @@ def _make(entry: Entry, top: bytes, folders: dict[bytes, int], now_ns: int) -> N
             os.symlink(keys["target"].encode(), path)
         case "fifos":
             os.mkfifo(path)
-    if "mode" in keys:
+    if "mode" in keys and entry.table != "folders":
         os.chmod(path, int(keys["mode"], 8))
     if path not in folders:
         when = _time(keys.get("mtime"), now_ns)
