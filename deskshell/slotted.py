@@ -107,6 +107,11 @@ class Field(NamedTuple):
     default_factory: Callable[[], Any] | None
     repr: bool
 
+    @property
+    def required(self) -> bool:
+        """True when there is neither a default nor what makes one."""
+        return self.default is _MISSING and self.default_factory is None
+
 
 def field(
     *,

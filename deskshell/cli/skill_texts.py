@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 def skill_json(skill: Skill) -> dict[str, Any]:
     """A skill as one object: its manifest, its description, and where it is."""
-    manifest: dict[str, Any] = skill.manifest.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    from deskshell.skills import model
+
+    manifest = model.to_json(skill.manifest)
     manifest["steps"] = [_as_written(step) for step in manifest["steps"]]
     return {"folder": os.fspath(skill.folder), "manifest": manifest, "text": skill.text}
 

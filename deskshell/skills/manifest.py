@@ -10,13 +10,11 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from deskshell.errors import IrreversibleError, ManifestError, NotFound, StepFailed
 from deskshell.files import names, reading
 from deskshell.kernel.action import Action
 from deskshell.kernel.report import text as reason
-from deskshell.skills import manifest_errors, step_args, template_check
+from deskshell.skills import manifest_errors, model, step_args, template_check
 from deskshell.skills.model import Manifest, StepSpec
 from deskshell.skills.suggest import one_line
 
@@ -77,10 +75,11 @@ def _checked(data: Any, kinds: Kinds, source: str) -> Manifest:
     prepared = dict(data)
     if isinstance(steps, list):
         prepared["steps"] = [_prepare_step(step, n, kinds, source) for n, step in enumerate(steps, 1)]
-    try:
-        manifest = Manifest.model_validate(prepared)
-    except ValidationError as exc:
-        raise manifest_errors.translate(exc, source) from exc
+    manifest = model.read(prepared)
+    if manifest is None:
+        from deskshell.skills import explained
+
+        raise explained.explain(prepared, source)
     for name in manifest.params:
         if name in RESERVED:
             raise ManifestError(f"{source}: [params.{name}]: this name is taken", hint="call it otherwise")

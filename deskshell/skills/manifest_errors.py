@@ -78,7 +78,7 @@ _UNION_BRANCHES = ("str", "list[str]", "int", "bool", "ActionSpec", "list[constr
 
 
 def _known(loc: tuple[int | str, ...]) -> tuple[str, ...]:
-    from deskshell.skills import model
+    from deskshell.skills import explained as model
 
     found: type[BaseModel] = model.Manifest
     if loc[0] == "params":

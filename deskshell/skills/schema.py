@@ -7,7 +7,7 @@ from typing import Any
 
 from deskshell.kernel.action import Action
 from deskshell.kernel.params import Param
-from deskshell.skills.model import Manifest
+from deskshell.skills.explained import Manifest
 
 _TYPES: Mapping[str, dict[str, Any]] = {
     "bool": {"type": "boolean"},

@@ -9,6 +9,7 @@ from deskshell.errors import ManifestError
 from deskshell.kernel.action import Action
 from deskshell.skills import step_args, template
 from deskshell.skills.manifest_errors import step_name
+from deskshell.skills.model import given
 from deskshell.skills.naming import Available
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _check_step(step: StepSpec, params: Iterable[str], kinds: Kinds, where: str)
         _check(text, available, f"{where}: `{key}`")
     own = Available.of(params, step.for_each, (param.name for param in kinds[step.action].params))
     for condition in step.asserts:
-        for key, value in condition.model_dump(exclude_none=True).items():
+        for key, value in given(condition).items():
             if isinstance(value, str):
                 _check(value, own, f"{where}: assert: `{key}`")
     if not isinstance(step.undo, str):
@@ -53,7 +54,7 @@ def _arg_texts(kind: type[Action], args: Mapping[str, Any]) -> Iterator[tuple[st
 
 
 def _for_each_texts(for_each: ForEach) -> Iterator[tuple[str, str]]:
-    for key, value in for_each.model_dump(exclude_none=True).items():
+    for key, value in given(for_each).items():
         if key == "name":  # a regular expression, in which braces mean something else
             continue
         for text in [value] if isinstance(value, str) else value if isinstance(value, list) else ():
