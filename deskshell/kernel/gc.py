@@ -96,7 +96,7 @@ class _Family:
 
 
 def _families(desk: Desk, sizes: Mapping[str, int]) -> tuple[list[_Family], list[str]]:
-    """All families, and tasks whose holding nobody can need."""
+    """All families down to the oldest that holds anything, and tasks whose holding nobody can need."""
     spent: list[str] = []
     found: dict[str, _Family] = {}
     unknown = {each for each in sizes if re.fullmatch(_OURS, each)}  # nothing else in there is ever touched
@@ -112,6 +112,10 @@ def _families(desk: Desk, sizes: Mapping[str, int]) -> tuple[list[_Family], list
                 spent.append(head.task_id)
             else:
                 found[family].members.insert(0, head.task_id)
+        if (
+            not unknown
+        ):  # older tasks hold nothing; this runs at the end of every task, however long the history
+            break
     for (
         each
     ) in unknown:  # a crash before its first line, or a journal that was taken away: it ages all the same
