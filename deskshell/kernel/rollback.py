@@ -7,6 +7,7 @@ is taken back, what never happened is passed over (I9). So it does not matter wh
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -257,6 +258,8 @@ def _restore_times(
                 continue
             found.after[folder] = now
             if folder in remaining or now == before[folder]:
+                continue
+            if now < before[folder] <= time.time_ns():  # noted of a folder that the task made, and that is gone
                 continue
             if _has_strangers(ground, folder, since_ms, ours, before):
                 found.not_restored.append(f"folder time of `{shown}` kept (changed by others)")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.crash import model
 from tests.crash.sweep import assert_journal_is_sound
-from tests.support.desk import Bench, Do, verdicts
+from tests.support.desk import Bench, Do, move, verdicts, write
 from tests.support.listing import difference
 from tests.support.seam import Kill, seam
 
@@ -105,3 +105,22 @@ def test_two_cuts_anywhere(
     bench.undo()
     assert difference(was, bench.listing()) == []
     shutil.rmtree(bench.top)
+
+
+def test_a_folder_in_the_place_of_one_that_moved_leaves_it_its_time(ram: Path) -> None:
+    """A recovery cut short, run again, noted the new folder's time for the one that came back (found above)."""
+    plan = [move("b", "a"), write("b/a/c", "")]
+    for at in range(30, 45):
+        for again in range(14):
+            bench = fresh(ram, {"b": None})
+            was = bench.listing()
+            with seam(Kill(at)):
+                bench.run(*plan)
+            with seam(Kill(again)):
+                bench.app.recover()
+
+            bench.app.recover()
+
+            bench.undo()
+            assert difference(was, bench.listing()) == []
+            shutil.rmtree(bench.top)
