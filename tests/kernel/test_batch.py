@@ -72,6 +72,12 @@ def test_a_step_that_the_disk_does_not_show_is_a_batch_of_its_own(found: list[To
         assert len(batch) == 1 or not any(item.alone for item in batch)
 
 
+def test_a_step_with_a_path_inside_another_of_its_own_is_kept_apart() -> None:
+    """A folder that was free when it was looked at is taken by the very step that asked."""
+    for paths in ((b"/a", b"/a/b/c"), (b"/a/b/c", b"/a")):
+        assert len(batches([Touch(0, paths), Touch(1, (b"/a/b/d",))])) == 2
+
+
 def test_steps_in_one_folder_share_a_batch() -> None:
     """Parents that exist may be shared."""
     assert len(batches([Touch(n, (b"/d/%d" % n,)) for n in range(500)])) == 1
