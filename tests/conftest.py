@@ -20,10 +20,11 @@ from tests.support.trees import remove_closed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# No test judges speed: a busy machine must not fail one. `print_blob` lets a failure in CI be repeated elsewhere.
-settings.register_profile(
-    "deskshell", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
+# No test judges speed: a busy machine must not fail one. The examples are the same in every run, so that a failure
+# is the change's; `--hypothesis-profile=explore` looks for new ones (`print_blob` lets one be repeated elsewhere).
+_ALL = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("deskshell", derandomize=True, **_ALL)
+settings.register_profile("explore", derandomize=False, **_ALL)
 settings.load_profile("deskshell")
 
 

@@ -19,7 +19,6 @@ from tests.support.seam import Kill, seam
 quick = settings(
     max_examples=60,
     deadline=None,
-    derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -85,7 +84,7 @@ def test_a_cut_anywhere_leaves_a_state_that_the_model_knows(
 
 
 @pytest.mark.slow
-@settings(quick, max_examples=1500, derandomize=False)
+@settings(quick, max_examples=300)
 @given(world=model.worlds(), at=st.integers(0, 90), again=st.integers(0, 60))
 def test_two_cuts_anywhere(
     ram: Path, world: tuple[model.Model, list[Do], model.Model], at: int, again: int
