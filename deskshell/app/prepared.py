@@ -81,17 +81,35 @@ class Prepared:
                 yield target, _object_kind(step), step.size_bytes, step.n
 
 
+class PlannedReport(StepReport):
+    """The report of a plan's step: its words are made when they are read, which of most steps nobody does."""
+
+    __slots__ = ("_action",)
+
+    def __init__(self, step: Step, status: str) -> None:
+        self.n = step.n
+        self.action_id = step.action_id
+        self.kind = step.action.kind
+        self.status = status
+        self.reversible = step.reversible and not step.compensated
+        self.error = None
+        self.taken_back = False
+        self._action = step.action
+
+    @property
+    def summary(self) -> str:  # type: ignore[override]
+        """One line for people."""
+        return self._action.summary()
+
+    @property
+    def target(self) -> bytes | str:  # type: ignore[override]
+        """What the step is about."""
+        return self._action.target()
+
+
 def step_report(step: Step, status: str) -> StepReport:
     """A step as reports have it."""
-    return StepReport(
-        step.n,
-        step.action_id,
-        step.action.kind,
-        step.action.summary(),
-        step.action.target(),
-        status,
-        reversible=step.reversible and not step.compensated,
-    )
+    return PlannedReport(step, status)
 
 
 def _object_kind(step: Step) -> str:
