@@ -80,6 +80,9 @@ class Places:
         self._passed: dict[bytes, int] = {}  # folder → how many of `_folders` are it or lie below it
         self._root_parents: dict[bytes, _Folder] = {}  # root → its parent
         self._anchors: dict[bytes, Anchor] = {}
+        self._above_anchors: set[bytes] = (
+            set()
+        )  # every folder that is, or holds, one that an anchor was opened at
         self._top_fd = os.open(b"/", os.O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         try:
             for path in self._forbidden:
@@ -171,11 +174,12 @@ class Places:
         Raises:
             Conflict: a link lies on the way to such a root.
         """
-        for root, anchor in self._anchors.items():
-            if is_within(anchor.path, path):
-                os.close(anchor.fd)
-                self._anchors[root] = anchor._replace(fd=-1)
-                self._anchors[root] = self._open_anchor(root)
+        if path in self._above_anchors:
+            for root, anchor in self._anchors.items():
+                if is_within(anchor.path, path):
+                    os.close(anchor.fd)
+                    self._anchors[root] = anchor._replace(fd=-1)
+                    self._anchors[root] = self._open_anchor(root)
         if path in self._passed:
             for key in [key for key in self._folders if is_within(key, path)]:
                 self._drop(key)
@@ -217,6 +221,7 @@ class Places:
                     raise
                 path = exc.component.rpartition(b"/")[0] or b"/"
             else:
+                self._above_anchors.update(_upwards(path))
                 return Anchor(root, path, fd, identity(stat_fd(fd)))
 
     def _anchor_for(self, folder: bytes) -> Anchor | None:

@@ -111,7 +111,7 @@ class Transaction:
     def _do_batch(self, batch: list[Item]) -> None:
         pairs = [(item, self._context(item)) for item in batch]
         pairs = [(item, ctx) for item, ctx in pairs if self._attempt(item, partial(item.check, ctx))]
-        pairs = [(item, ctx) for item, ctx in pairs if self._attempt(item, partial(self._note_staging, item))]
+        pairs = [(item, ctx) for item, ctx in pairs if self._note_staging(item)]
         self._announce_temporaries()
         prepared = [
             (item, ctx, prior) for item, ctx in pairs if (prior := self._prepare(item, ctx)) is not None
@@ -126,8 +126,13 @@ class Transaction:
         finally:
             self._flush_results(prepared)
 
-    def _note_staging(self, item: Item) -> None:
-        self._staging.update(dict.fromkeys(item.staged_in(self.ground)))
+    def _note_staging(self, item: Item) -> bool:
+        def note() -> None:
+            folders = item.staged_in(self.ground)
+            if folders:
+                self._staging.update(dict.fromkeys(folders))
+
+        return self._attempt(item, note)
 
     def _announce_temporaries(self) -> None:
         folders, self._staging = self._staging, {}
