@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from deskshell.app.desktop import Desktop, owner_id
 from deskshell.app.planning import Planning
 from deskshell.config import Settings
-from deskshell.errors import StepFailed, UsageError
+from deskshell.errors import PlanRefused, StepFailed, UsageError
 from deskshell.kernel import history, select
 from deskshell.kernel.context import Progress
 from deskshell.kernel.desk import Desk
@@ -143,6 +143,15 @@ class App(Planning):
         )
         return Prepared(roots.restrict(plan, within))
 
+    def close_interrupted(self) -> list[str]:
+        """Close what a crash left open, before a plan is made for a disk that is about to change; notes on it.
+
+        Creates and changes nothing when there is no such task, or when it is still running.
+        """
+        if history.find_open(self.desktop.reading().journal) is None or self.desktop.holder() is not None:
+            return []
+        return _recovery_notes(self.recover())
+
     def run(
         self,
         prepared: Prepared,
@@ -179,7 +188,12 @@ class App(Planning):
                 hint=f"set DESKSHELL_SECRET_{name.upper()}, or answer the prompt on a terminal",
             )
         with self.desktop.writing(f"run {plan.origin.skill}", secrets) as (desk, recovered):
-            report = running.run_plan(desk, plan, granted)
+            try:
+                report = running.run_plan(desk, plan, granted)
+            except PlanRefused as exc:
+                if recovered:  # the plan was made for the disk that the crash had left
+                    exc.hint = f"{_recovery_notes(recovered)[0]}; run it again"
+                raise
             report.notes += self.finish(desk, recovered)
             return report
 

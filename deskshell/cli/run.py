@@ -85,8 +85,10 @@ def _run(
 
     secrets = Secrets()
     app = open_app(progress=not json)
-    prepared = app.prepare(skill, given, cwd=working_folder(), secrets=secrets)
     applies = ask or mode is Mode.APPLY
+    # A question may still be answered with no, and then nothing at all has happened.
+    closed = app.close_interrupted() if applies and not ask else []
+    prepared = app.prepare(skill, given, cwd=working_folder(), secrets=secrets)
     if not applies:
         return _preview(prepared, skill, given, grant, json=json)
     app.admit_run(prepared, at_terminal=ask and output.is_terminal(sys.stdin))
@@ -98,6 +100,7 @@ def _run(
         grant,
         agreed=allow_irreversible or (ask and prepared.needs_consent),
         secrets=secrets,
+        closed=closed,
         json=json,
     )
 
@@ -148,11 +151,13 @@ def _apply(
     *,
     agreed: bool,
     secrets: Mapping[str, str],
+    closed: Sequence[str],
     json: bool,
 ) -> int:
     from deskshell.cli import output, reports
 
     report = app.run(prepared, grants=grant or None, allow_irreversible=agreed, secrets=secrets)
+    report.notes[:0] = closed
     if json:
         output.json_object(report.to_json())
     else:
