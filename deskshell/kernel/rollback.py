@@ -259,8 +259,8 @@ def _restore_times(
             found.after[folder] = now
             if folder in remaining or now == before[folder]:
                 continue
-            if now < before[folder] <= time.time_ns():  # noted of a folder that the task made, and that is gone
-                continue
+            if now < before[folder] <= time.time_ns():
+                continue  # noted of a folder that the task itself made, and that is gone
             if _has_strangers(ground, folder, since_ms, ours, before):
                 found.not_restored.append(f"folder time of `{shown}` kept (changed by others)")
             elif ground.set_folder_time(folder, before[folder]):
