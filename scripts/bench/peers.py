@@ -12,8 +12,12 @@ from pathlib import Path
 from scripts.bench import worlds
 from scripts.bench.harness import Bench, Used, ratio, run
 
-#: Package → the program that it brings.
-PACKAGES = {"organize-tool": "organize", "trash-cli": "trash-list", "borgbackup": "borg"}
+#: Program → what pip is asked for. organize-tool does not work with the newest pydantic.
+PACKAGES = {
+    "organize": ["organize-tool", "pydantic<2.12"],
+    "trash-list": ["trash-cli"],
+    "borg": ["--only-binary", "borgbackup", "borgbackup"],
+}
 
 
 def programs(bench: Bench) -> dict[str, str]:
@@ -22,22 +26,33 @@ def programs(bench: Bench) -> dict[str, str]:
     if not (venv / "bin" / "python").exists():
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
     found = {}
-    for package, program in PACKAGES.items():
-        path = venv / "bin" / program
-        if not path.exists():
-            words = [str(venv / "bin" / "pip"), "install", "--quiet", "--only-binary", ":all:", package]
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-            if done.returncode:
-                why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-                bench.notes.append(f"{program} is left out: {why}")
-                continue
-        found[program] = str(path)
+    for program, wanted in PACKAGES.items():
+        path = str(venv / "bin" / program)
+        why = (
+            ""
+            if os.path.exists(path)
+            else _failure([str(venv / "bin" / "pip"), "install", "--quiet", *wanted])
+        )
+        why = why or _failure([path, "--version"])
+        if why:
+            bench.notes.append(f"{program} is left out: {why}")
+        else:
+            found[program] = path
     for program in ("git", "restic"):
         if worlds.has(program):
             found[program] = program
         else:
             bench.notes.append(f"{program} is left out: it is not installed, and pip does not have it")
     return found
+
+
+def _failure(words: list[str]) -> str:
+    """Why a program cannot be run, its last word on it; "" when it can."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as exc:
+        return str(exc)
+    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no reason given"])[-1]
 
 
 def starting(bench: Bench) -> dict[str, Callable[[], Used]]:

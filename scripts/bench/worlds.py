@@ -113,8 +113,8 @@ class Mv:
         for name in sorted(os.listdir(folder)):
             if (folder / name).is_file():
                 names.setdefault(name.rpartition(".")[2], []).append(name)
-        self.there = folder.parent / "there.sh"
-        self.back = folder.parent / "back.sh"
+        self.there = folder.parent / f"{folder.name}-there.sh"
+        self.back = folder.parent / f"{folder.name}-back.sh"
         calls = [f"cd {_quoted(str(folder))}"]
         calls += [f"mkdir -p sorted/{ending}" for ending in names]
         for ending, found in names.items():

@@ -13,7 +13,19 @@ from tests.support.process import CHECKOUT
 if TYPE_CHECKING:
     from tests.support.process import Home
 
-SLOW = ["asyncio", "mcp", "pydantic", "rich", "starlette"]
+#: What no command of every day may import: each takes longer than half of `python -c pass`.
+SLOW = [
+    "asyncio",
+    "dataclasses",
+    "inspect",
+    "mcp",
+    "pydantic",
+    "rich",
+    "shutil",
+    "starlette",
+    "tempfile",
+    "typer",
+]
 
 
 def slow_imports(program: str, home: Home) -> str:
@@ -38,3 +50,11 @@ def test_importing_the_command_line_imports_nothing_slow(module: str, home: Home
 @pytest.mark.parametrize("args", [["--version"], ["undo"], ["log"], ["log", "--json"], ["recover"], ["gc"]])
 def test_a_command_of_every_day_imports_nothing_slow(args: list[str], home: Home) -> None:
     assert slow_imports(f"from deskshell.cli.main import run\nassert run({args}) == 0", home) == ""
+
+
+def test_a_preview_imports_neither_the_option_parser_nor_pydantic(home: Home) -> None:
+    """A manifest that is right is read without them."""
+    (home.user / "notes").mkdir()
+    line = ["run", "first-skill", "--set", f"folder={home.user / 'notes'}"]
+    found = slow_imports(f"from deskshell.cli.main import run\nassert run({line!r}) == 0", home)
+    assert not {"pydantic", "typer", "rich"} & set(found.split())
