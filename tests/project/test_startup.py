@@ -21,7 +21,6 @@ SLOW = [
     "mcp",
     "pydantic",
     "rich",
-    "shutil",
     "starlette",
     "tempfile",
     "typer",
