@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -12,16 +12,23 @@ from deskshell.files import names
 
 _GAP = 2
 _NARROWEST = 8
+_NARROWEST_TERMINAL = 20
+_USUAL_TERMINAL = 80
 _READABLE = 16  # a column is cut below this only when none can be left out
 
 
 def width() -> int | None:
     """Columns of the terminal (or of `COLUMNS`); None for a pipe, where lines are as long as they are."""
-    import os
-
-    if output.is_terminal(sys.stdout) or os.environ.get("COLUMNS"):
-        return max(shutil.get_terminal_size().columns, 20)
-    return None
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return max(int(given), _NARROWEST_TERMINAL)
+    if not output.is_terminal(sys.stdout):
+        return None
+    try:  # what `shutil.get_terminal_size` asks; its import takes longer than a log
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL_TERMINAL
+    except OSError:
+        columns = _USUAL_TERMINAL
+    return max(columns, _NARROWEST_TERMINAL)
 
 
 def pad(text: str, columns: int) -> str:
