@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from deskshell.kernel.roots import Roots
 
 
-class Planning:
+class Planning(ABC):
     """Stored plans; see `App`, which this is a part of."""
 
     settings: Settings
@@ -32,13 +33,13 @@ class Planning:
     owner: str
     desktop: Desktop
 
+    @abstractmethod
     def kinds(self) -> Mapping[str, type[Action]]:
         """All kinds of action, by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, desk: Desk, recovered: list[TaskReport]) -> list[str]:
         """What belongs at a task's end; returns notes for its report."""
-        raise NotImplementedError
 
     def prepare_actions(
         self,
