@@ -11,7 +11,7 @@ import stat
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from deskshell.errors import StepFailed
 from deskshell.files import names
@@ -118,7 +118,11 @@ def _digest(pieces: Iterable[bytes]) -> str:
     return total.hexdigest()
 
 
-def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def _pieces(file: _Readable) -> Iterator[bytes]:
     while piece := file.read(_CHUNK):
         yield piece
 
@@ -149,7 +153,7 @@ def _unpack_gzip(file: IO[bytes]) -> Iterator[Held]:
     import gzip
 
     with gzip.GzipFile(fileobj=file, mode="rb") as found:
-        digest = _digest(_pieces(found))  # type: ignore[arg-type]  # a reader of bytes
+        digest = _digest(_pieces(found))
         yield Held(b"", "file", 0, (found.mtime or 0) * 1_000_000_000, digest)
 
 
@@ -160,13 +164,15 @@ def _pack_zip(members: Iterable[Member], held: list[Held]) -> Iterator[bytes]:
     import zipfile
 
     sink = _Sink()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as out:  # type: ignore[call-overload]
+    file = cast("IO[bytes]", sink)  # writing is all that is asked of it
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as out:
         for member in members:
             info, seconds = _zip_info(member)
             digest = ""
             if member.kind == "file":
                 with out.open(info, "w", force_zip64=member.size >= _ZIP64_FROM) as entry:
-                    for piece, digest in _read(member):  # noqa: B007  # the last one counts
+                    for piece, so_far in _read(member):
+                        digest = so_far
                         entry.write(piece)
                         yield sink.take()
             else:
@@ -232,7 +238,8 @@ def _pack_tar(members: Iterable[Member], held: list[Held]) -> Iterator[bytes]:
             digest = _digest([member.link]) if member.kind == "link" else ""
             written += len(header)
             if member.kind == "file":
-                for piece, digest in _read(member):  # noqa: B007  # the last one counts
+                for piece, so_far in _read(member):
+                    digest = so_far
                     out.write(piece)
                     yield sink.take()
                 padding = -member.size % _BLOCK
@@ -279,7 +286,7 @@ def _unpack_tar(file: IO[bytes]) -> Iterator[Held]:
                     digest = _digest([info.linkname.encode("utf-8", "surrogateescape")])
                 name = info.name.encode("utf-8", "surrogateescape")
                 yield Held(name, kinds[info.type], info.mode, _mtime_ns(info), digest)
-        for _ in _pieces(stream):  # type: ignore[arg-type]  # to the end: only there is the checksum
+        for _ in _pieces(stream):  # to the end: only there is the checksum
             pass
 
 

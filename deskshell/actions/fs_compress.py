@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import ClassVar
 
 from deskshell.actions import _archive
@@ -237,5 +238,5 @@ def _members(ground: Ground, path: bytes, entries: Iterable[tree.Entry]) -> Iter
             entry.size,
             entry.mtime_ns,
             entry.target,
-            lambda at=at: ground.chunks(at),  # type: ignore[misc]  # bound now, called later
+            partial(ground.chunks, at),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from deskshell.errors import Conflict, ManifestError, StepFailed
@@ -189,10 +189,10 @@ def _opener(action: HttpRequest) -> OpenerDirector:
     class Below(urllib.request.HTTPRedirectHandler):
         """Follows a redirect of GET and HEAD to below the URL asked for, and no other."""
 
-        def redirect_request(self, *args: object) -> Request | None:
+        def redirect_request(self, *args: Any) -> Request | None:
             new_url = args[-1]
             if action.method not in ("GET", "HEAD") or not UrlTarget(str(new_url)).within(within):
                 return None  # the redirect is the answer
-            return super().redirect_request(*args)  # type: ignore[arg-type]
+            return super().redirect_request(*args)
 
     return urllib.request.build_opener(Below)
