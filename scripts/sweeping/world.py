@@ -12,7 +12,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from scripts.sweeping import server  # noqa: E402
 from scripts.sweeping.shapes import Shape, find  # noqa: E402  # the folder above is not installed
 from tests.support.listing import Entry, listing  # noqa: E402
 
@@ -75,20 +75,31 @@ def environment(shape: Shape, box: Path) -> dict[str, str]:
     }
 
 
-def command_line(shape: Shape, box: Path, text: str) -> str:
-    """`text` with this interpreter and the sandbox's names in it."""
-    plan = ""
+def arguments(shape: Shape, box: Path, text: str) -> list[str]:
+    """The arguments that `text`, a `deskshell …` line with the sandbox's names open, gives to deskshell."""
+    names = {"skill": "./skills/swept", "other_skill": "./skills/other"}
+    if shape.cross_device:
+        names["skill"] += f" --set other={shlex.quote(str(other_folder(box)))}"
     if "{plan}" in text:
-        plan = json.loads((box / "plan.json").read_text())["planId"]
-    other = f" --set other={shlex.quote(str(other_folder(box)))}" if shape.cross_device else ""
-    program = "-m deskshell"
-    if planted := os.environ.get(
-        "SWEEP_PLANT"
-    ):  # in every command of the point: the recovery has the fault, too
-        program = f"{shlex.quote(str(ROOT / 'scripts/sweeping/planted.py'))} {planted}"
-    text = text.replace("deskshell ", f"{shlex.quote(sys.executable)} {program} ", 1)
-    text = text.replace("{skill}", f"./skills/swept{other}").replace("{other_skill}", "./skills/other")
-    return text.replace("{plan}", plan)
+        names["plan"] = json.loads((box / "plan.json").read_text())["planId"]
+    return shlex.split(text.format(**names))[1:]
+
+
+def program() -> list[str]:
+    """The command under test; in every command of a point, so that the recovery has a planted fault, too."""
+    if planted := os.environ.get("SWEEP_PLANT"):
+        return [sys.executable, str(ROOT / "scripts/sweeping/planted.py"), planted]
+    return [sys.executable, "-m", "deskshell"]
+
+
+def deskshell(shape: Shape, box: Path, text: str, out: str = os.devnull) -> tuple[int, str]:
+    """Run a `deskshell …` line undisturbed, with its output in the file `out`. Returns its status and what it said."""
+    said = box.parent / "said"
+    with open(out, "wb") as to, open(said, "wb") as err:
+        status = server.deskshell(
+            program(), arguments(shape, box, text), box, environment(shape, box), to.fileno(), err.fileno()
+        )
+    return status, said.read_text(errors="replace")
 
 
 def setup(shape: Shape, box: Path) -> None:
@@ -104,14 +115,10 @@ def setup(shape: Shape, box: Path) -> None:
         (folder / "skill.toml").write_text(_MANIFEST.format(name=name, steps=steps))
     _note(box, "start.json")
     for text in shape.first:
-        subprocess.run(
-            command_line(shape, box, text),
-            shell=True,
-            cwd=box,
-            env=environment(shape, box),
-            check=True,
-            capture_output=True,
-        )
+        line, _, out = text.partition(" > ")
+        status, said = deskshell(shape, box, line, str(box / out) if out else os.devnull)
+        if status:
+            raise SystemExit(f"{text} ended with {status}: {said}")
     if shape.edit:
         (box / "w" / shape.edit).write_text("edited by hand\n")
     _note(box, "before.json")
@@ -170,7 +177,7 @@ def problem(shape: Shape, box: Path) -> str | None:
     stray = [name for name in now if ".deskshell-" in name]
     if stray:
         return f"stray files: {stray}"
-    journal = _deskshell(shape, box, "journal verify --json")
+    journal = _answer(shape, box, "deskshell journal verify --json")
     if not journal.get("ok", True):
         return f"journal damaged: {journal}"
     at_claim = _read(box, "claimed.json") if (box / "claimed.json").exists() else now
@@ -222,7 +229,7 @@ def _claim() -> str:
 
 
 def _final_status(shape: Shape, box: Path) -> str:
-    tasks = _deskshell(shape, box, "log --json").get("tasks", [])
+    tasks = _tasks(shape, box)
     wanted = len(shape.first)
     if shape.run.startswith("deskshell gc") or len(tasks) <= wanted - ("plan" in "".join(shape.first)):
         return "none"
@@ -231,19 +238,20 @@ def _final_status(shape: Shape, box: Path) -> str:
     return "open" if status in ("running", "recovery pending") else status
 
 
-def _deskshell(shape: Shape, box: Path, args: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "deskshell", *args.split()],
-        cwd=box,
-        env=environment(shape, box),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def _tasks(shape: Shape, box: Path) -> list[dict[str, Any]]:
+    """The journal's tasks, newest first."""
+    tasks: list[dict[str, Any]] = _answer(shape, box, "deskshell log --json").get("tasks", [])
+    return tasks
+
+
+def _answer(shape: Shape, box: Path, text: str) -> dict[str, Any]:
+    """What a `deskshell … --json` line prints."""
+    out = box.parent / "answer.json"
+    _, said = deskshell(shape, box, text, str(out))
     try:
-        found: dict[str, Any] = json.loads(done.stdout)
+        found: dict[str, Any] = json.loads(out.read_text())
     except ValueError:
-        return {"ok": False, "said": done.stdout[-300:] + done.stderr[-300:]}
+        return {"ok": False, "said": out.read_text()[-300:] + said[-300:]}
     return found
 
 
@@ -256,19 +264,14 @@ def recover(shape: Shape, box: Path) -> None:
     """What a user does next; what an incomplete rollback left (a failing disk) is then undone."""
     if os.environ["SWEEP_MODE"] not in ("kill", "torn", "lost", "power"):
         _note(box, "claimed.json")
-    env = environment(shape, box)
-    subprocess.run(
-        command_line(shape, box, "deskshell recover --json"), shell=True, cwd=box, env=env, check=False
-    )
+    deskshell(shape, box, "deskshell recover --json")
     if (
         _claim() in ("partly", "incomplete") and "run " not in shape.run
     ):  # an undo says which entries are left
-        subprocess.run(command_line(shape, box, shape.run), shell=True, cwd=box, env=env, check=False)
-    tasks = _deskshell(shape, box, "log --json").get("tasks", [])
+        deskshell(shape, box, shape.run)
+    tasks = _tasks(shape, box)
     if tasks and tasks[0]["status"] == "incomplete" and tasks[0]["role"] == "run":
-        subprocess.run(
-            command_line(shape, box, "deskshell undo --json"), shell=True, cwd=box, env=env, check=False
-        )
+        deskshell(shape, box, "deskshell undo --json")
 
 
 def main(argv: list[str]) -> int:
@@ -277,8 +280,8 @@ def main(argv: list[str]) -> int:
     if what == "setup":
         setup(shape, box)
     elif what == "run":
-        line = command_line(shape, box, shape.run)
-        os.execve("/bin/sh", ["sh", "-c", f"exec {line}"], environment(shape, box))
+        line = [*program(), *arguments(shape, box, shape.run)]
+        os.execve(line[0], line, environment(shape, box))
     elif what == "recover":
         recover(shape, box)
     elif what == "after":  # the tree that an undisturbed run leaves
