@@ -96,7 +96,7 @@ class FsCompress(Action):
         return self.dst
 
     def simulate(self, view: View, step: str) -> None:
-        node = view.source(self.src, step)
+        node = view.whole(self.src, step)
         if node.kind not in (("file",) if self.how == "gzip" else ("file", "folder")):
             raise PlanConflict(
                 f"step `{step}`: `{names.show(self.src)}` is a {node.kind}, which {self.how} does not take",

@@ -15,6 +15,7 @@ from typing import NoReturn
 from deskshell.errors import PlanConflict
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, identity, stat_path
+from deskshell.files.paths import is_within
 from deskshell.slotted import NamedTuple
 
 
@@ -59,6 +60,7 @@ class View:
         self._over: dict[bytes, dict[bytes, Node | None]] = {}  # parent → name → node (None: gone)
         self._folders_made: list[tuple[bytes, bool]] = []
         self._early: set[bytes] = set()
+        self._read_whole: dict[bytes, None] = {}  # folders that a step reads with all that is in them
         self._disk: dict[bytes, bool] = {}
         self._seen: dict[bytes, Identity | None] = {}
         self._removed_by: dict[bytes, str] = {}
@@ -201,7 +203,7 @@ class View:
 
         Raises PlanConflict (source missing, target taken or inside the source).
         """
-        node = self.source(src, step)
+        node = self.whole(src, step)
         if replace:
             self.need_replaceable(dst, step)
         else:
@@ -254,6 +256,13 @@ class View:
             self._missing(path, step)
         return node
 
+    def whole(self, path: bytes, step: str) -> Node:
+        """The object that `step` reads at `path` with all that is in it. Raises PlanConflict when there is none."""
+        node = self.source(path, step)
+        if node.kind == "folder":
+            self._read_whole[path] = None
+        return node
+
     def need_free(self, path: bytes, step: str) -> None:
         """Raise TargetTaken when anything has the name `path`."""
         taken = self.look(path)
@@ -284,6 +293,7 @@ class View:
             above, _, name = parent.rpartition(b"/")
             free = name not in self._over.get(above, ())  # the disk, no planned change, says so
             early = free and (above in self._early or self.origin_of(above) == above)
+            early = early and not any(is_within(parent, whole) for whole in self._read_whole)
             if early:
                 self._early.add(parent)
             self._put(parent, Node("folder", 0, 0, None, None, step))

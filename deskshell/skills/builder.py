@@ -41,6 +41,7 @@ class Builder:
         self._kinds = kinds
         self._state = state
         self._ids: dict[str, int] = {}
+        self._checked = 0  # the number after the last step with post-conditions, which may name any folder
         self._secrets: dict[str, None] = {}
         self._folding: dict[bytes, bool] = {}
         self._folded: dict[tuple[bytes, bytes | str], tuple[bytes, str]] = {}
@@ -94,6 +95,8 @@ class Builder:
         )
         self._note_secrets(planned)
         self.steps.append(planned)
+        if planned.asserts:
+            self._checked = n + 1
 
     def _add_folders(self, made: list[tuple[bytes, bool]], n: int) -> None:
         """Folders that nobody asked for, each a step of its own before the step `n` that needs it."""
@@ -103,7 +106,7 @@ class Builder:
             folder = Step(-1 - len(self.folders), f"folder:{name}", mkdir.build({"path": path}))
             self._refuse_own(folder.action, folder.action_id)
             self._refuse_folded(path, folder.action_id)
-            self.folders.append((0 if early else n, folder))
+            self.folders.append((self._checked if early else n, folder))
 
     def _unique(self, action_id: str) -> str:
         count = self._ids.get(action_id, 0) + 1

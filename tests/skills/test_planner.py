@@ -265,6 +265,21 @@ def test_a_folder_in_the_way_of_an_earlier_step_is_made_after_it(planning):
     assert [step.action_id for step in plan.ordered()] == ["a->c", "folder:a", "b->a/b"]
 
 
+@pytest.mark.parametrize(
+    "reader",
+    [
+        'action = "fs.copy"\nfrom = "{folder}/c"\nto = "{folder}/d"',
+        'action = "fs.compress"\nfrom = "{folder}/c"\nto = "{folder}/c.zip"\nkeep = true',
+        'action = "fs.copy"\nfrom = "{folder}/b"\nto = "{folder}/e"\nassert = [{ missing = "{folder}/c/a" }]',
+    ],
+)
+def test_a_folder_is_made_after_the_steps_that_would_see_it(planning, reader):
+    """Otherwise it would be in a copy or an archive of the folder around it, or fail a post-condition."""
+    make_files(planning.folder, {"c/f": "F", "b": "B"})
+    plan = planning.steps(f'[[steps]]\nid = "reads"\n{reader}\n' + moves(("b", "c/a/b")))
+    assert [step.action_id for step in plan.ordered()] == ["reads", "folder:a", "b->c/a/b"]
+
+
 def test_a_file_where_a_folder_is_needed_is_refused(planning):
     make_files(planning.folder, {"a": "A", "b": "B"})
     with pytest.raises(PlanConflict, match="is a file, not a folder"):
