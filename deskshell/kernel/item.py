@@ -146,7 +146,7 @@ class Backward:
     """A recorded step, being taken back (by an undo) or put back (by a redo).
 
     `line` is the intent that describes it as it is on disk; `summary` is the original step's, of the task
-    `of`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
+    `of`; `unsure` as in `walk.Recorded`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
     """
 
     def __init__(
@@ -154,6 +154,7 @@ class Backward:
         line: Mapping[str, Any],
         *,
         summary: str,
+        unsure: bool,
         force: bool,
         kinds: Mapping[str, type[Action]],
         of: str,
@@ -165,6 +166,7 @@ class Backward:
         self.action_id = str(line["actionId"])
         self.kind = str(line["kind"])
         self.summary = summary
+        self._unsure = unsure
         self.notes: list[str] = []
         self._force = force
         self._kinds = kinds
@@ -223,6 +225,11 @@ class Backward:
             raise Conflict("this step cannot be undone", verdict="no-undo")
         if self.line.get("unknown"):
             raise Conflict("it is not known whether this was done", verdict="failed")
+        if self._unsure and not self._force:
+            raise Conflict(
+                "its counter-action may have been sent, no result was recorded; `--force` sends it once more",
+                verdict="failed",
+            )
         self._free(self)
 
     def prepare(self, ctx: Context) -> Prior:

@@ -39,6 +39,7 @@ class TakenBack:
 
     `back` are numbers of steps whose effects were there and are gone, `never` of those that had none
     on disk, `left` what remains by number; `done` and `failed` are what the journal said of them.
+    `countered` are those whose counter-action an earlier attempt was about to send.
     `not_restored` lists folder times that were kept; `after` has the times (mtime_ns) of folders as they
     are now; `claims` what an undo or redo had already written about its task: (task, status) → numbers.
     """
@@ -48,6 +49,7 @@ class TakenBack:
     left: dict[int, Left] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
     failed: dict[int, str] = field(default_factory=dict)
+    countered: set[int] = field(default_factory=set)
     not_restored: list[str] = field(default_factory=list)
     after: dict[bytes, int] = field(default_factory=dict)
     claims: dict[tuple[str, str], set[int]] = field(default_factory=dict)
@@ -68,6 +70,8 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
         kind = line.get("type")
         if kind == "batch":
             before.update(record.read_folder_times(line["folders"]))
+        elif kind == "counter":
+            found.countered.add(int(line["n"]))
         elif kind == "back":
             ground.came_back.setdefault(get_path(line, "path"), ids.from_json(line["id"]))
         elif kind == "stage":
@@ -194,6 +198,8 @@ def _refuse_unknown(n: int, found: TakenBack) -> None:
         raise Conflict("it was not done as asked, and what came of it cannot be undone", verdict="no-undo")
     if n not in found.done:
         raise Conflict("it may have been sent: no result was recorded", verdict="failed")
+    if n in found.countered:  # once, and never twice because it is not known
+        raise Conflict("its counter-action may have been sent: no result was recorded", verdict="failed")
 
 
 def _take_back_outside(desk: Desk, ground: Ground, task_id: str, line: Mapping[str, Any]) -> bool:
@@ -203,8 +209,12 @@ def _take_back_outside(desk: Desk, ground: Ground, task_id: str, line: Mapping[s
         raise Conflict("this step cannot be undone", verdict="no-undo")
     args = {key: value for key, value in given.items() if key != "kind"}
     action = desk.kinds[given["kind"]].from_json(args)
-    ctx = Context(ground, task_id=task_id, n=int(line["n"]), token="", secrets=desk.secrets, stop=_never)
-    action.do(ctx, action.prepare(ctx))
+    n = int(line["n"])
+    ctx = Context(ground, task_id=task_id, n=n, token="", secrets=desk.secrets, stop=_never)
+    prior = action.prepare(ctx)
+    desk.journal.append([record.body({"type": "counter", "taskId": task_id, "n": n})])
+    desk.journal.sync()  # a recovery that finds this line does not send it a second time
+    action.do(ctx, prior)
     return True
 
 

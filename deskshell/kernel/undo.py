@@ -100,6 +100,7 @@ class _Work:
             item = Backward(
                 step.line,
                 summary=step.summary,
+                unsure=step.unsure,
                 force=self._wish.force,
                 kinds=self._desk.kinds,
                 of=self._original.task_id,

@@ -19,11 +19,15 @@ _GONE = "failed-and-taken-back"
 
 
 class Recorded(NamedTuple):
-    """A step that is on disk: its intent as the journal has it, and its summary."""
+    """A step that is on disk: its intent as the journal has it, and its summary.
+
+    `unsure` says that its counter-action may have been sent: who was about to do so was interrupted.
+    """
 
     n: int
     line: Mapping[str, Any]
     summary: str
+    unsure: bool = False
 
 
 class Walk:
@@ -45,6 +49,7 @@ class Walk:
         self.reused: set[bytes] = set()
         self._summaries: dict[int, str] = {}
         self._met: set[int] = set()
+        self._unsure: set[int] = set()
         self._as_run = False
         # What an incomplete run or undo left behind can be tried again, were it a mere folder.
         partly = any((later.end or {}).get("state") == "partly" for later in head.later[:1])
@@ -79,6 +84,8 @@ class Walk:
             elif kind == "folders" and not (spoken or self._as_run):
                 spoken = True  # its last word; the lines of its batches hold in between only
                 self._note_after(line)
+            elif line.get("status") == "intent" and "args" in line and (later.end or {}).get("recovered"):
+                self._unsure.add(line["n"])  # where a result was recorded, the step is no longer there
             elif line.get("status") == "intent" and line["n"] in put_back:
                 self._met.add(line["n"])
                 yield Recorded(line["n"], line, self._summary(line))
@@ -94,6 +101,8 @@ class Walk:
                 self.before.update(noted)
             elif kind == "folders":
                 self._note_after(line)
+            elif kind == "counter" and (self.head.end or {}).get("recovered"):
+                self._unsure.add(line["n"])
             elif kind is None and line["status"] == "intent":
                 yield from self._intent(line)
             elif kind is None:
@@ -109,7 +118,7 @@ class Walk:
         # An undo writes no result lines: all that it began counts, unless it was rolled back.
         status = self.status.setdefault(n, "intent" if self.head.role == "run" else "ok")
         if status in ("ok", "failed") and n not in self._met:
-            yield Recorded(n, line, self._summary(line))
+            yield Recorded(n, line, self._summary(line), n in self._unsure)
 
     def _plain(self) -> Iterator[Recorded]:
         for n in range(len(self.head.lines) - 1, -1, -1):

@@ -141,6 +141,51 @@ def _killed_once_written_down(top: Path, server: Server) -> Bench:
     pytest.fail("the undo never got so far")
 
 
+def _killed_right_after_sending(top: Path, server: Server, *, fails: bool) -> Bench:
+    """A fresh desk that was killed between sending the counter-action and writing down that it was sent.
+
+    By an undo, or, when the run `fails`, by its rollback.
+    """
+    for at in range(3, 90):
+        desk = Bench(top / str(at))
+        server.got.clear()
+        if fails:
+            with seam(Kill(at)):
+                desk.run(
+                    server.step(), write("n", "n").then(Missing(desk.path("n"))), allow_irreversible=True
+                )
+        else:
+            desk.run(write("a", "a"), server.step(), allow_irreversible=True)
+            with seam(Kill(at)):
+                desk.undo()
+        if _sent_only(server):
+            return desk
+    pytest.fail("the counter-action was never sent")
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["undo", "rollback"])
+def test_a_counter_action_that_may_have_been_sent_is_sent_again_only_by_force(
+    tmp_path: Path, server: Server, fails: bool
+) -> None:
+    """I9 for what the disk does not show: once, and whether it was is left to the person to say."""
+    desk = _killed_right_after_sending(tmp_path, server, fails=fails)
+
+    (closed,) = desk.app.recover()
+
+    assert closed.status == "incomplete"
+    assert "may have been sent" in closed.left[0].reason
+    assert "failed" in verdicts(desk.check())
+    (refused,) = [entry for entry in desk.undo().tasks[0].entries if entry.verdict == "failed"]
+    assert "`--force` sends it once more" in refused.reason
+    assert _sent_only(server) == ["DELETE /form/1"]
+
+    assert "compensated" in verdicts(desk.undo(force=True))
+
+    assert _sent_only(server) == ["DELETE /form/1"] * 2
+    assert desk.names() == []
+    assert desk.undo().tasks == []
+
+
 def test_a_request_that_may_have_been_sent_is_left_and_said(desk: Bench, server: Server) -> None:
     """I5: an intent without a result ends incomplete."""
     came = False
