@@ -39,7 +39,8 @@ class FsMove(Action):
     more: tuple[bytes, ...] = ()
 
     def needs(self) -> Sequence[Need]:
-        return [path_need(FS_WRITE, path) for path in self.touches()]
+        needs = [path_need(FS_WRITE, self.src), path_need(FS_WRITE, self.dst)]
+        return [*needs, *[path_need(FS_WRITE, path) for path in self.more]] if self.more else needs
 
     def touches(self) -> Sequence[bytes]:
         return (self.src, self.dst, *self.more)

@@ -67,7 +67,10 @@ class Need(NamedTuple):
 
 def path_need(capability: str, path: bytes) -> Need:
     """A need for `path` (see `PathTarget`)."""
-    return Need(capability, PathTarget(path))
+    return _new(Need, (capability, _new(PathTarget, (path,))))
+
+
+_new = tuple.__new__  # past the classes' own: there are several for each step
 
 
 @slotted(frozen=True)
@@ -144,14 +147,18 @@ class Checker:
             ScopeError: it is granted, but not for this target.
         """
         for need in needs:
-            folder = need.target.path.rpartition(b"/")[0] if isinstance(need.target, PathTarget) else b""
-            if (need.capability, folder) in self._covered:
-                continue
-            scopes = self._granted.get(need.capability, ())
-            if not any(need.target.within(each) for each in scopes):
-                self._refuse(step, need)
-            if folder and any(PathTarget(folder).within(each) for each in scopes):
-                self._covered.add((need.capability, folder))
+            capability, target = need
+            folder = target.path.rpartition(b"/")[0] if type(target) is PathTarget else b""
+            if (capability, folder) not in self._covered:
+                self._check(step, need, folder)
+
+    def _check(self, step: str, need: Need, folder: bytes) -> None:
+        capability, target = need
+        scopes = self._granted.get(capability, ())
+        if not any(target.within(each) for each in scopes):
+            self._refuse(step, need)
+        if folder and any(PathTarget(folder).within(each) for each in scopes):
+            self._covered.add((capability, folder))
 
     def _refuse(self, step: str, need: Need) -> None:
         target, name = need.target.show(), need.capability

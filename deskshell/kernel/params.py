@@ -7,7 +7,8 @@ are the form in stored plans, where a path that is not UTF-8 and a reference to 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deskshell.errors import ManifestError
@@ -90,10 +91,13 @@ def from_json(cls: type[A], data: Mapping[str, Any]) -> A:
 
 def clean(path: bytes) -> bool:
     """True for an absolute path without empty, `.` or `..` components and without a slash at its end."""
-    return re.fullmatch(_CLEAN, path) is not None
+    return _is_clean()(path) is not None
 
 
-_CLEAN = rb"(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+"
+@cache
+def _is_clean() -> Callable[[bytes], object]:
+    """Compiled when first asked for, and then once: there are two paths in each step."""
+    return re.compile(rb"(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+").fullmatch
 
 
 def parent(path: bytes) -> bytes:
@@ -101,36 +105,54 @@ def parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]
 
 
-_known: dict[Any, dict[str, Param]] = {}  # of a kind, by name
+_known: dict[Any, dict[str, tuple[Param, Callable[[Any], Any]]]] = {}  # of a kind, by name
 
 
 def _make(cls: type[A], args: Mapping[str, Any]) -> A:
     known = _known.get(cls)
     if known is None:
-        known = _known[cls] = {param.name: param for param in (*cls.params, *cls.planned)}
+        known = _known[cls] = _fields(cls)
     if not known.keys() >= args.keys():
         key = next(each for each in args if each not in known)
         raise ManifestError(f"`{cls.kind}` takes no `{key}`", hint=_hint(key, known))
-    values: dict[str, Any] = {}
-    for name, param in known.items():
+    values: list[Any] = []
+    for name, (param, convert) in known.items():
         given = args.get(name)
         if given is None:
             if param.required:
                 raise ManifestError(f"`{cls.kind}` needs `{param.name}` ({param.help})")
-            values[param.attr or name] = param.default
+            values.append(param.default)
             continue
         try:
-            value = _FIELD_OF[param.type](given)
-            if param.choices and value not in param.choices:
-                raise ValueError(f"not one of {', '.join(param.choices)}")
+            values.append(convert(given))
         except (TypeError, ValueError) as exc:
             raise ManifestError(f"`{param.name}` of `{cls.kind}`: {exc}") from exc
-        values[param.attr or name] = value
     make: Callable[..., A] = cls
-    return make(**values)
+    return make(*values)
 
 
-def _hint(key: str, known: Mapping[str, Param]) -> str:
+def _fields(cls: type[A]) -> dict[str, tuple[Param, Callable[[Any], Any]]]:
+    """The parameters of a kind in the order of its fields, each with what makes a field of its value."""
+    every = {param.field: param for param in (*cls.params, *cls.planned)}
+    fields: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
+    return {every[field].name: (every[field], _converter(every[field])) for field in fields}
+
+
+def _converter(param: Param) -> Callable[[Any], Any]:
+    convert = _FIELD_OF[param.type]
+    if not param.choices:
+        return convert
+
+    def choose(value: Any) -> Any:
+        chosen = convert(value)
+        if chosen not in param.choices:
+            raise ValueError(f"not one of {', '.join(param.choices)}")
+        return chosen
+
+    return choose
+
+
+def _hint(key: str, known: Iterable[str]) -> str:
     import difflib
 
     near = difflib.get_close_matches(key, known, 1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from deskshell.files.identity import Identity
 from deskshell.kernel.action import Action, Reversibility
 from deskshell.kernel.capability import Checker, Grant, Need
+from deskshell.kernel.seen import Sight
 from deskshell.slotted import field, slotted
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Step:
     undo_none: bool = False
     compensation: Action | None = None
     asserts: tuple[Assertion, ...] = ()
-    seen: tuple[tuple[bytes, Identity | None], ...] = ()
+    seen: Sequence[Sight] = ()
     size_bytes: int | None = None
 
     @property

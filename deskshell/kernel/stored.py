@@ -22,6 +22,7 @@ from deskshell.kernel.capability import Grant, Scope
 from deskshell.kernel.effects import get_path, put_path
 from deskshell.kernel.item import compensation_form
 from deskshell.kernel.plan import Origin, Plan, Step
+from deskshell.kernel.seen import Packed, chained, pack
 from deskshell.slotted import slotted
 
 FORMAT = 1
@@ -229,7 +230,7 @@ def _read_step(data: Mapping[str, Any], kinds: Kinds) -> Step:
         data.get("undoNone", False),
         None if compensation is None else _read_action(compensation, kinds),
         tuple(assertion.from_json(each) for each in data.get("asserts", ())),
-        tuple(_read_seen(each) for each in data["seen"]),
+        chained(_read_seen(each) for each in data["seen"]),
         data.get("size"),
     )
 
@@ -248,8 +249,8 @@ def _seen_form(path: bytes, found: Identity | None) -> dict[str, Any]:
     return _path_form(path, id=None if found is None else ids.to_json(found))
 
 
-def _read_seen(data: Mapping[str, Any]) -> tuple[bytes, Identity | None]:
-    return get_path(data, "path"), None if data["id"] is None else ids.from_json(data["id"])
+def _read_seen(data: Mapping[str, Any]) -> tuple[bytes, Packed | None]:
+    return get_path(data, "path"), None if data["id"] is None else pack(ids.from_json(data["id"]))
 
 
 def _grant_form(grant: Grant) -> dict[str, Any]:

@@ -8,14 +8,14 @@ remembers what it saw on disk for each step (`take_seen`): the state a plan was 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterable, Iterator
-from typing import NoReturn
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NoReturn, TypeAlias
 
 from deskshell.errors import PlanConflict
 from deskshell.files import names
-from deskshell.files.identity import Identity, Stat, identity, stat_path
+from deskshell.files.identity import stat_path
 from deskshell.files.paths import is_within
+from deskshell.kernel.seen import Packed, Sight, chained, pack
 from deskshell.slotted import NamedTuple
 
 
@@ -23,16 +23,16 @@ class Node(NamedTuple):
     """One object in the view.
 
     `origin` is the path at which its bytes can be read from disk now, None for what a step will
-    make; `stat` is None for what is not there yet; `by` is the step that put it here, None for what
-    stands on disk.
+    make; `id` is None for what is not there yet; `by` is the step that put it here, None for what
+    stands on disk; `nlink` counts the names that it has there.
     """
 
     kind: str
     size: int
-    mtime_ns: int
     origin: bytes | None
-    stat: Stat | None
+    id: Packed | None
     by: str | None = None
+    nlink: int = 1
 
 
 class Entry(NamedTuple):
@@ -49,21 +49,20 @@ class Entry(NamedTuple):
     ino: int
 
 
+Change: TypeAlias = Node | str
+"""What a name stands for after the planned steps: an object, or none since the step of this id took it away."""
+
+
 class View:
-    """A folder tree as planned. Paths are absolute bytes whose parents are resolved.
+    """A folder tree as planned. Paths are absolute bytes whose parents are resolved."""
 
-    `now_ns` is the modification time of what steps will make, this moment when not given.
-    """
-
-    def __init__(self, now_ns: int | None = None) -> None:
-        self._now_ns = time.time_ns() if now_ns is None else now_ns
-        self._over: dict[bytes, dict[bytes, Node | None]] = {}  # parent → name → node (None: gone)
+    def __init__(self) -> None:
+        self._over: dict[bytes, dict[bytes, Change]] = {}  # parent → name → what is planned for it
         self._folders_made: list[tuple[bytes, bool]] = []
         self._early: set[bytes] = set()
         self._read_whole: dict[bytes, None] = {}  # folders that a step reads with all that is in them
-        self._disk: dict[bytes, bool] = {}
-        self._seen: dict[bytes, Identity | None] = {}
-        self._removed_by: dict[bytes, str] = {}
+        self._standing: set[bytes] = set()  # folders that are there, till one changes
+        self._seen: dict[bytes, Packed | None] = {}
         self._traces: dict[
             bytes, tuple[bytes | None, str | None]
         ] = {}  # `_trace` of folders, till one changes
@@ -74,8 +73,9 @@ class View:
         """The object at `path` (a link is the link), or None."""
         parent, _, name = path.rpartition(b"/")
         over = self._over.get(parent)
-        if over is not None and name in over:
-            return over[name]
+        planned = None if over is None else over.get(name)
+        if planned is not None:
+            return planned if type(planned) is Node else None
         if not self._over:
             return self._from_disk(path, path, None)
         origin, by = self._trace(parent)
@@ -105,12 +105,11 @@ class View:
         if not folder:
             return b"", None
         parent, _, name = folder.rpartition(b"/")
-        over = self._over.get(parent)
-        if over is not None and name in over:
-            node = over[name]
-            if node is None or node.kind != "folder":
+        node = self._over.get(parent, {}).get(name)
+        if node is not None:
+            if isinstance(node, str) or node.kind != "folder":
                 return None, None
-            return node.origin, node.by if node.stat is None else None
+            return node.origin, node.by if node.id is None else None
         above, by = self._trace(parent)
         return (None if above is None else above + b"/" + name), by
 
@@ -121,7 +120,7 @@ class View:
         """
         over = self._over.get(folder, {})
         origin, by = self._trace(folder)
-        found = [name for name, node in over.items() if node is not None]
+        found = [name for name, node in over.items() if isinstance(node, Node)]
         if origin is not None:
             try:
                 found += [name for name in os.listdir(origin or b"/") if name not in over]
@@ -132,7 +131,7 @@ class View:
             if node is None:
                 assert origin is not None
                 node = self._from_disk(None, origin + b"/" + name, by)
-            if node is not None:
+            if isinstance(node, Node):
                 yield name, node
 
     def entries(self, folder: bytes) -> Iterator[Entry]:
@@ -144,7 +143,7 @@ class View:
         over = self._over.get(folder, {})
         origin, by = self._trace(folder)
         for name, node in over.items():
-            if node is not None:
+            if isinstance(node, Node):
                 yield Entry(name, node.kind, node.origin, node, 0)
         if origin is None:
             return
@@ -158,26 +157,28 @@ class View:
                 if over and name in over:
                     continue
                 where = origin + b"/" + name
-                node = self._from_disk(None, where, by) if by else None  # comes along with a copy
+                copied = self._from_disk(None, where, by) if by else None  # comes along with a copy
                 if entry.is_file(follow_symlinks=False):
-                    yield Entry(name, "file", where, node, 0)
+                    yield Entry(name, "file", where, copied, 0)
                 elif entry.is_dir(follow_symlinks=False):
-                    yield Entry(name, "folder", where, node, entry.inode())
+                    yield Entry(name, "folder", where, copied, entry.inode())
                 else:
-                    yield Entry(name, "link" if entry.is_symlink() else "special", where, node, 0)
+                    yield Entry(name, "link" if entry.is_symlink() else "special", where, copied, 0)
 
     def _from_disk(self, path: bytes | None, origin: bytes, by: str | None) -> Node | None:
         found = stat_path(origin)
-        if path is not None and by is None:  # what a copy will make has no identity yet
-            self._seen.setdefault(path, None if found is None else identity(found))
+        packed = None if by or found is None else pack(found)  # what a copy will make has no identity yet
+        if path is not None and not by:
+            self._seen.setdefault(path, packed)
         if found is None:
             return None
-        return Node(found.kind, found.size, found.mtime_ns, origin, None if by else found, by)
+        return Node(found.kind, found.size, origin, packed, by, found.nlink)
 
-    def take_seen(self) -> tuple[tuple[bytes, Identity | None], ...]:
+    def take_seen(self) -> Sequence[Sight]:
         """What was looked at on disk since the last call: the state that a step is planned for."""
-        seen, self._seen = self._seen, {}
-        return tuple(seen.items())
+        seen = chained(self._seen.items())
+        self._seen.clear()
+        return seen
 
     def forget_seen(self, paths: Iterable[bytes]) -> None:
         """Leave `paths` out of the state that the plan is made for: the step takes them as it finds them."""
@@ -190,13 +191,13 @@ class View:
         """A new object at `path`; its parents are made when missing. Raises PlanConflict when taken."""
         self.need_free(path, step)
         self.need_parent(path, step)
-        self._put(path, Node(kind, size, self._now_ns, None, None, step))
+        self._put(path, Node(kind, size, None, None, step), kind == "folder")
 
     def replace(self, path: bytes, kind: str, step: str, *, size: int = 0) -> None:
         """Another object at `path`, where there may be one already (not a folder)."""
         self.need_replaceable(path, step)
         self.need_parent(path, step)
-        self._put(path, Node(kind, size, self._now_ns, None, None, step))
+        self._put(path, Node(kind, size, None, None, step), kind == "folder")
 
     def copy(self, src: bytes, dst: bytes, step: str, *, replace: bool = False) -> None:
         """A copy of `src`, with all that is in it, at `dst`.
@@ -210,7 +211,7 @@ class View:
             self.need_free(dst, step)
         self.refuse_inside(src, dst, node, step)
         self.need_parent(dst, step)
-        self._put(dst, node._replace(stat=None, by=step))
+        self._put(dst, _copied(node, step), node.kind == "folder")
         if node.kind == "folder":
             self._copy_below(src, dst, step)
 
@@ -221,13 +222,15 @@ class View:
             self.need_replaceable(dst, step)
         else:
             self.need_free(dst, step)
-        self.refuse_inside(src, dst, node, step)
+        kind, size, origin, packed, _, nlink = node
+        is_folder = kind == "folder"
+        if is_folder:
+            self.refuse_inside(src, dst, node, step)
         self.need_parent(dst, step)
-        self._put(src, None, node)
-        self._removed_by[src] = step
+        self._put(src, step, is_folder)
         # Written out: `_replace` takes longer than all the rest of this.
-        self._put(dst, Node(node.kind, node.size, node.mtime_ns, node.origin, node.stat, step))
-        if node.kind == "folder":
+        self._put(dst, Node(kind, size, origin, packed, step, nlink), is_folder)
+        if is_folder:
             self._rekey(src, dst)
 
     def remove(self, path: bytes, step: str) -> Node:
@@ -235,9 +238,9 @@ class View:
         node = self.look(path)
         if node is None:
             self._missing(path, step)
-        self._put(path, None, node)
-        self._removed_by[path] = step
-        if node.kind == "folder":
+        is_folder = node.kind == "folder"
+        self._put(path, step, is_folder)
+        if is_folder:
             self._drop_below(path)
         return node
 
@@ -246,7 +249,7 @@ class View:
         node = self.look(path)
         if node is None:
             self._missing(path, step)
-        self._put(path, node._replace(by=step))
+        self._put(path, node._replace(by=step), node.kind == "folder")
         return node
 
     def source(self, path: bytes, step: str) -> Node:
@@ -284,7 +287,7 @@ class View:
         Raises PlanConflict when something that is no folder stands in the way.
         """
         parent = path.rpartition(b"/")[0]
-        if not parent or self._disk.get(parent):
+        if not parent or parent in self._standing:
             return
         node = self.look(parent)
         if node is None:
@@ -296,27 +299,29 @@ class View:
             early = early and not any(is_within(parent, whole) for whole in self._read_whole)
             if early:
                 self._early.add(parent)
-            self._put(parent, Node("folder", 0, 0, None, None, step))
+            self._put(parent, Node("folder", 0, None, None, step), True)
             self._folders_made.append((parent, early))
         elif node.kind != "folder":
             raise PlanConflict(
                 f"step `{step}`: `{names.show(parent)}` is a {node.kind}, not a folder",
                 hint="choose another target",
             )
-        elif node.by is None:
-            self._disk[parent] = True  # asked for once a folder, not once a step
+        else:
+            self._standing.add(parent)  # asked for once a folder, not once a step
 
-    def take_folders(self) -> list[tuple[bytes, bool]]:
+    def take_folders(self) -> Sequence[tuple[bytes, bool]]:
         """Folders planned by `need_parent` since the last call, parents first.
 
         With each: True when no earlier step has to act before it can be made.
         """
+        if not self._folders_made:
+            return ()
         made, self._folders_made = self._folders_made, []
         return made
 
     def drop_spelling(self, path: bytes) -> None:
         """`path` is only another spelling of a name that a step gives up (folders that fold case)."""
-        self._put(path, None)
+        self._put(path, "", True)
 
     # helpers
 
@@ -328,14 +333,16 @@ class View:
                 hint="choose a target outside the folder",
             )
 
-    def _put(self, path: bytes, node: Node | None, was: Node | None = None) -> None:
-        """`was` is what stood there, where that is known."""
+    def _put(self, path: bytes, planned: Change, is_folder: bool) -> None:
+        """`is_folder` says that a folder comes, goes or changes there, for that moves what is below it."""
         parent, _, name = path.rpartition(b"/")
-        self._over.setdefault(parent, {})[name] = node
-        kinds = [each.kind for each in (node, was) if each is not None]
-        if "folder" in kinds or not kinds:
+        over = self._over.get(parent)
+        if over is None:
+            over = self._over[parent] = {}
+        over[name] = planned
+        if is_folder:
             self._traces.clear()
-            self._disk.clear()
+            self._standing.clear()
 
     def _rekey(self, src: bytes, dst: bytes) -> None:
         below = src + b"/"
@@ -347,7 +354,8 @@ class View:
         for parent, inner in list(self._over.items()):
             if parent == src or parent.startswith(src + b"/"):
                 self._over[dst + parent[len(src) :]] = {
-                    name: each and each._replace(stat=None, by=step) for name, each in inner.items()
+                    name: each if isinstance(each, str) else _copied(each, step)
+                    for name, each in inner.items()
                 }
 
     def _drop_below(self, path: bytes) -> None:
@@ -356,7 +364,8 @@ class View:
             del self._over[parent]
 
     def _missing(self, path: bytes, step: str) -> NoReturn:
-        by = self._removed_by.get(path)
+        parent, _, name = path.rpartition(b"/")
+        by = self._over.get(parent, {}).get(name)
         why = f": step `{by}` has moved or removed it" if by else ""
         raise PlanConflict(
             f"step `{step}`: `{names.show(path)}` does not exist{why}",
@@ -371,6 +380,11 @@ class View:
             path=path,
             by=node.by,
         )
+
+
+def _copied(node: Node, step: str) -> Node:
+    """What a copy that `step` makes of `node` will be."""
+    return Node(node.kind, node.size, node.origin, None, step)
 
 
 class TargetTaken(PlanConflict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from deskshell.kernel.action import Action
 from deskshell.kernel.assertion import Contains
 from deskshell.kernel.plan import Step
 from deskshell.kernel.secrets import SecretText
+from deskshell.kernel.seen import unpack
 from deskshell.kernel.view import TargetTaken, View
 from deskshell.skills import folding
 from deskshell.skills.rendering import CompiledStep, Kinds, Rendered
@@ -64,41 +65,46 @@ class Builder:
         to_hop = hop is not None and not from_hop
         if hop is not None:
             args = {"from": args["from"], "to": hop} if to_hop else {"from": hop, "to": args["to"]}
-        action_id = self._unique(item.action_id + ("~hop" if to_hop else ""))
-        if not to_hop and step.kind.conflict_param:
+        action_id = self._unique(item.action_id + "~hop" if to_hop else item.action_id)
+        if not to_hop and step.conflict != "refuse" and step.kind.conflict_param:
             args = self._settle_conflict(step, args, action_id)
+        if args is not item.args or action_id != item.action_id:
+            item = Rendered(step, action_id, args, item.subject)
         action = step.kind.build(args).settled(self._view)
         self._refuse_own(action, action_id)
         self._simulate(step, action, action_id)
-        target = action.target()
-        if isinstance(target, bytes):
-            self._refuse_folded(target, action_id)
-            self._tables[target] = step
-        self._append(Rendered(step, action_id, args, item.subject), action, final=not to_hop)
+        self._append(item, action, final=not to_hop)
 
     def _append(self, item: Rendered, action: Action, *, final: bool) -> None:
-        n, step = len(self.steps), item.step
-        self._add_folders(self._view.take_folders(), n)
+        n, step, view = len(self.steps), item.step, self._view
+        size_bytes: int | None = None
         target = action.target()
-        node = self._view.look(target) if isinstance(target, bytes) else None
-        seen = self._view.take_seen()
+        if isinstance(target, bytes):
+            self._refuse_folded(target, item.action_id)
+            if step.conflict == "replace":
+                self._tables[target] = step
+            node = view.look(target)
+            if node is not None and node.kind == "file":
+                size_bytes = node.size
+        self._add_folders(view.take_folders(), n)
         planned = Step(
             n,
             item.action_id,
             action,
             step.spec.irreversible,
-            step.spec.undo == "none",
+            step.undo_none,
             step.compensation(item),
             step.asserts(item) if final else (),
-            seen,
-            node.size if node is not None and node.kind == "file" else None,
+            view.take_seen(),
+            size_bytes,
         )
-        self._note_secrets(planned)
+        if not step.only_paths:
+            self._note_secrets(planned)
         self.steps.append(planned)
         if planned.asserts:
             self._checked = n + 1
 
-    def _add_folders(self, made: list[tuple[bytes, bool]], n: int) -> None:
+    def _add_folders(self, made: Sequence[tuple[bytes, bool]], n: int) -> None:
         """Folders that nobody asked for, each a step of its own before the step `n` that needs it."""
         mkdir = self._kinds["fs.mkdir"]
         for path, early in made:
@@ -109,8 +115,7 @@ class Builder:
             self.folders.append((self._checked if early else n, folder))
 
     def _unique(self, action_id: str) -> str:
-        count = self._ids.get(action_id, 0) + 1
-        self._ids[action_id] = count
+        count = self._ids[action_id] = self._ids.get(action_id, 0) + 1
         return action_id if count == 1 else self._unique(f"{action_id}#{count}")
 
     # conflicts
@@ -177,9 +182,9 @@ class Builder:
         if folder != other_folder or folding.key(name) != folding.key(other):
             return False
         one, two = self._view.look(src), self._view.look(dst)
-        if one is None or two is None or one.stat is None or two.stat is None or two.origin is None:
+        if one is None or two is None or one.id is None or two.id is None or two.origin is None:
             return False
-        found = folding.is_one(two.origin.rpartition(b"/")[0], name, other, (one.stat, two.stat))
+        found = folding.is_one(two.origin.rpartition(b"/")[0], name, other, (unpack(one.id), unpack(two.id)))
         if found:
             self._view.drop_spelling(dst)
         return found

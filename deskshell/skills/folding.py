@@ -6,7 +6,7 @@ import array
 import os
 import unicodedata
 
-from deskshell.files.identity import Stat, same_object, stat_path
+from deskshell.files.identity import Identity, same_object, stat_path
 
 _GETFLAGS = 0x80086601  # FS_IOC_GETFLAGS
 _CASEFOLD = 0x40000000  # FS_CASEFOLD_FL
@@ -69,6 +69,6 @@ def is_listed(folder: bytes, name: bytes) -> bool:
         return True
 
 
-def is_one(folder: bytes, name: bytes, other: bytes, stats: tuple[Stat, Stat]) -> bool:
-    """Whether `other` is only another spelling of `name`, both having been found in `folder` as `stats`."""
-    return key(name) == key(other) and same_object(*stats) and not is_listed(folder, other)
+def is_one(folder: bytes, name: bytes, other: bytes, found: tuple[Identity, Identity]) -> bool:
+    """Whether `other` is only another spelling of `name`, both having been found in `folder`."""
+    return key(name) == key(other) and same_object(*found) and not is_listed(folder, other)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from datetime import datetime
 
 from deskshell.files import reading
@@ -96,4 +95,12 @@ def parse_date(text: str) -> datetime | None:
 
 def extension(name: bytes) -> bytes:
     """The ending in lower case without its dot; empty when there is none (`.profile` has none)."""
-    return os.path.splitext(name)[1][1:].lower()
+    return stem_and_ext(name)[1].lower()
+
+
+def stem_and_ext(name: bytes) -> tuple[bytes, bytes]:
+    """`name` before and after its last dot; the dots that a hidden name begins with are none (`.profile`)."""
+    dot = name.rfind(b".")
+    if dot <= 0 or not name[:dot].strip(b"."):
+        return name, b""
+    return name[:dot], name[dot + 1 :]

@@ -148,7 +148,7 @@ def _plan(
     scope = Values(values, now)
     every = declared.grants(manifest, scope, where)
     granted = roots.narrow(declared.narrow(every, grants), within)
-    view = View(int(now.timestamp() * 1_000_000_000))
+    view = View()
     state = StateFolder(paths.resolve(state_folder))
     world = World(view, Checker(every, granted), where, now, state, Notes())
     builder = Builder(view, kinds, state)
@@ -159,15 +159,15 @@ def _plan(
     ]
     with _no_cycle_search():
         Sequencer(steps, scope, world, builder).run()
-    plan = Plan(
-        replace(origin, params=params.to_json(values)),
-        tuple(builder.steps),
-        every,
-        tuple(builder.folders),
-        world.notes.lines(),
-        builder.secrets(),
-    )
-    plan.check(granted)
+        plan = Plan(
+            replace(origin, params=params.to_json(values)),
+            tuple(builder.steps),
+            every,
+            tuple(builder.folders),
+            world.notes.lines(),
+            builder.secrets(),
+        )
+        plan.check(granted)
     return plan
 
 

@@ -37,8 +37,8 @@ class Targets:
 
     def __call__(self, path: bytes) -> bytes:
         """Raises ScopeError, NotFound, UsageError as `paths.resolve_target` and `Where.absolute`."""
-        parent, slash, name = path.rpartition(b"/")
-        if not slash or not parent or name in (b"", b".", b"..", b"~"):
+        parent, _, name = path.rpartition(b"/")
+        if not parent or name in _NO_NAMES:
             return self._where.target(path)
         known = self._parents.get(parent)
         if known is None:
@@ -47,7 +47,12 @@ class Targets:
             raise ScopeError(
                 f"`{names.show(name)}` is too long for a name: {len(name)} bytes, {names.NAME_MAX} at most"
             )
+        if known == parent != b"/":
+            return path
         return paths.join(known, name)
+
+
+_NO_NAMES = frozenset((b"", b".", b"..", b"~"))
 
 
 @slotted()
@@ -77,12 +82,15 @@ class CompiledStep:
         self._render = _Args(self.kind, spec.args, values, targets, name)
         own = values.with_keys({param.name: self._own(param.name) for param in self.kind.params})
         self._asserts = [conditions.compile_assert(each, own, targets, name) for each in spec.asserts]
+        self.undo_none = spec.undo == "none"
         self.undo_kind: type[Action] | None = None
         if not isinstance(spec.undo, str):
             self.undo_kind = kinds[spec.undo.action]
             self._undo = _Args(self.undo_kind, spec.undo.args, own, targets, f"{name}, undo")
         param = self.kind.conflict_param
         text = spec.args.get(param)
+        #: Nothing in its actions can hold a secret.
+        self.only_paths = self._render.only_paths and self.undo_kind is None and not self._asserts
         #: Every item gets the same target: nothing in it depends on the item (F40).
         self.one_target = isinstance(text, str) and not text.endswith("/") and _is_fixed(text, values)
 
@@ -92,6 +100,8 @@ class CompiledStep:
 
     def asserts(self, rendered: Rendered) -> tuple[Assertion, ...]:
         """The post-conditions, in which the step's own keys can be named."""
+        if not self._asserts:
+            return ()
         self._args = rendered.args
         return tuple(make(rendered.subject) for make in self._asserts)
 
@@ -146,6 +156,11 @@ class _Args:
             else:
                 self._others.append((param.name, _compile_value(param, given[param.name], values, what)))
 
+    @property
+    def only_paths(self) -> bool:
+        """True when no other keys are given."""
+        return not self._others
+
     def __call__(self, subject: Subject) -> dict[str, Any]:
         args: dict[str, Any] = {}
         for key, render in self._others:
@@ -164,7 +179,8 @@ class _Args:
             if key == "path" and "text" not in args and "base64" not in args and "from_file" not in args:
                 return folder.rstrip(b"/") or b"/"
             raise PlanConflict(f"{self._where}: `{key}` ends in a slash, but it has to name a file")
-        return folder + src.rpartition(b"/")[2] + _ENDINGS.get(str(args.get("format")), b"")
+        ending = _ENDINGS.get(str(args["format"]), b"") if "format" in args else b""
+        return folder + src[src.rfind(b"/") + 1 :] + ending
 
 
 def _compile_value(param: Param, given: Any, values: Values, what: str) -> Render:

@@ -133,15 +133,10 @@ def _text(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")
 
 
-def _stem_and_ext(name: bytes) -> tuple[bytes, bytes]:
-    stem, ext = os.path.splitext(name)
-    return stem, ext[1:]
-
-
 FILE_FIELDS: Mapping[str, Callable[[Found], Value | None]] = {
     "name": lambda file: _text(file.name),
-    "stem": lambda file: _text(_stem_and_ext(file.name)[0]),
-    "ext": lambda file: _text(_stem_and_ext(file.name)[1]) or None,  # none is missing, not empty (F40)
+    "stem": lambda file: _text(media.stem_and_ext(file.name)[0]),
+    "ext": lambda file: _text(media.stem_and_ext(file.name)[1]) or None,  # none is missing, not empty (F40)
     "path": lambda file: file.path,
     "folder": lambda file: file.path.rpartition(b"/")[0] or b"/",
     "category": lambda file: media.category(file.name),

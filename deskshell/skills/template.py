@@ -124,8 +124,9 @@ def _compile_field(field: Field, scope: Names, source: str) -> Part:
         value = first(item)
         if value is None:
             value = fall_back(item)
-        if not form and isinstance(value, str | bytes):
-            return value
+        kind = type(value)
+        if (kind is str or kind is bytes) and not form:
+            return value  # type: ignore[return-value]
         return format_value(value, form, field)
 
     def fall_back(item: Subject) -> Value:
@@ -210,19 +211,21 @@ def compile_id(template: Template, scope: Names) -> Callable[[Subject], str]:
         if isinstance(part, Secret):
             raise secret_in("an id", part)
 
+    texts = [part if callable(part) else _raw(part) for part in parts]
+
     def render(item: Subject) -> str:
-        text = "".join([_raw(part(item) if callable(part) else part) for part in parts])
+        text = "".join([part if type(part) is str else _raw(part(item)) for part in texts])  # type: ignore[operator]
         return text if text.isprintable() and "\\" not in text else names.show(encode(text))
 
     return render
 
 
 def _raw(value: str | bytes | Secret) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, bytes):
         return decode(value)
-    if isinstance(value, Secret):
-        raise secret_in("an id", value)
-    return value
+    raise secret_in("an id", value)
 
 
 def readable(value: str | bytes | Secret, what: str = "text") -> str:

@@ -37,18 +37,18 @@ def compile_path(
             components[-1].append((True, part))
 
     def fill(value: str | bytes | Secret, is_value: bool, item: Subject | None) -> bytes:
-        if isinstance(value, Secret):
-            raise secret_in(what, value)
         if isinstance(value, str):
             value = encode(value)
-            if b"/" in value:
+            if value.find(b"/") >= 0:
                 raise refuse(f"the value `{names.show(value)}` would add path parts", item)
+        elif isinstance(value, Secret):
+            raise secret_in(what, value)
         return quote(value) if quote is not None and is_value else value
 
     def finish(whole: bytes, filled: bool, item: Subject | None) -> bytes:
         if filled and whole in _NO_NAMES:
             raise refuse(f"a part of the path would be `{names.show(whole)}`", item)
-        if b"\0" in whole:
+        if whole.find(b"\0") >= 0:
             raise refuse("a value holds a NUL byte", item)
         return whole
 
@@ -78,14 +78,34 @@ def compile_path(
 
         def render_one(item: Subject) -> bytes:  # most components are one value, and there are many items
             value = read(item)
+            if type(value) is bytes and quote is None and value.find(b"\0") < 0:
+                return value
             return finish(fill(value, True, item), type(value) is str, item)
 
         return render_one
 
-    parts = [compile_component(each) for each in components]
-    if len(parts) == 1 and callable(parts[0]):
-        return parts[0]
-    return lambda item: b"/".join([each if type(each) is bytes else each(item) for each in parts])  # type: ignore[operator]
+    return _joined([compile_component(each) for each in components])
+
+
+def _joined(components: list[bytes | Callable[[Subject], bytes]]) -> Callable[[Subject], bytes]:
+    """One call for all components; what does not depend on the item is joined beforehand."""
+    before = b""
+    readers: list[tuple[Callable[[Subject], bytes], bytes]] = []  # each with what is constant after it
+    for at, each in enumerate(components):
+        constant = (b"/" if at else b"") + (each if isinstance(each, bytes) else b"")
+        if readers:
+            read, after = readers[-1]
+            readers[-1] = (read, after + constant)
+        else:
+            before += constant
+        if callable(each):
+            readers.append((each, b""))
+    if len(readers) == 1 and not before and not readers[0][1]:
+        return readers[0][0]
+    if len(readers) == 1:
+        ((only, end),) = readers
+        return lambda item: before + only(item) + end
+    return lambda item: before + b"".join([read(item) + after for read, after in readers])
 
 
 _NO_NAMES = frozenset((b"", b".", b".."))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from deskshell.errors import NotFound, ScopeError
 from deskshell.files import names
 from deskshell.files.paths import is_within
+from deskshell.kernel.seen import unpack
 from deskshell.kernel.view import Entry, View
 from deskshell.skills.glob import DEEP, Matcher, Part, Pattern
 from deskshell.skills.subject import Found
@@ -50,6 +51,7 @@ class StateFolder:
     def __init__(self, path: bytes) -> None:
         self.path = path
         self._below = path + b"/"
+        self._from_the_top = frozenset(_and_above(path))
         try:
             found = os.stat(path)
             self._id: tuple[int, int] | None = (found.st_dev, found.st_ino)
@@ -75,7 +77,14 @@ class StateFolder:
 
     def is_near(self, path: bytes) -> bool:
         """True for the folder, everything in it, and the folders above it."""
-        return path == self.path or path.startswith(self._below) or self.path.startswith(path + b"/")
+        return path in self._from_the_top or path.startswith(self._below)
+
+
+def _and_above(path: bytes) -> Iterator[bytes]:
+    """`path` and the folders above it, but for the root folder."""
+    while path:
+        yield path
+        path = path.rpartition(b"/")[0]
 
 
 @slotted(frozen=True)
@@ -179,7 +188,7 @@ def _entries(view: View, prefix: bytes, parts: tuple[Part, ...], states: frozens
             node = view.look(prefix + part)
             if node is not None:
                 kind = node.kind if node.kind in ("file", "folder", "link") else "special"
-                ino = node.stat.ino if node.stat is not None else 0
+                ino = unpack(node.id).ino if node.id is not None else 0
                 yield Entry(part, kind, node.origin, node if node.by else None, ino)
             return
     yield from view.entries(prefix[:-1] or b"/")
