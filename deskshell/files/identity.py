@@ -122,6 +122,11 @@ def same_object(a: Stat | Identity, b: Stat | Identity) -> bool:
     return a.size == b.size and a.mtime_ns == b.mtime_ns
 
 
+def object_key(of: Stat | Identity) -> tuple[int, int]:
+    """What `same_object` goes by, to look objects of one kind up in a dictionary."""
+    return (of.ino, of.birth_ns) if of.ino else (of.size, of.mtime_ns)
+
+
 def same_content(a: Stat | Identity, b: Stat | Identity) -> bool:
     """`same_object`, and neither size nor modification time has changed (of a folder, anything inside may)."""
     return same_object(a, b) and (a.kind == "folder" or (a.size == b.size and a.mtime_ns == b.mtime_ns))

@@ -286,11 +286,12 @@ class Drop(NamedTuple):
         if here is not None and same_object(here, self.id):
             return False
         if here is not None:
-            known = ground.came_back.get(self.path)
+            known = ground.heirs.by_path.get(self.path)
             if known is not None and same_object(here, known):
                 return True  # an earlier recovery had put it back already, and others have changed it since
             if aside is None and ground.is_copy(self.path, self.copy, self.sha256):
-                return True  # … and had no time to say so
+                ground.note_back(self.path, self.id)  # … and had no time to say so
+                return True
             _taken(self.path)
         if aside is not None and same_object(aside, self.id) and ground.is_whole(self.aside, self.sha256):
             ground.rename(self.aside, self.path)
@@ -299,12 +300,12 @@ class Drop(NamedTuple):
             ground.remove(self.aside)
         ground.copy(self.copy, self.aside, self.sha256)
         ground.rename(self.aside, self.path)
-        ground.note_back(self.path)
+        ground.note_back(self.path, self.id)
         return True
 
     def inverse(self, inverter: Inverter) -> list[Effect]:
         clear = inverter.clear(self.path)
-        return [*clear, inverter.bring_back(self.copy, self.path, self.sha256)]
+        return [*clear, inverter.bring_back(self.copy, self.path, self.sha256, self.id)]
 
     def paths(self) -> tuple[bytes, ...]:
         return (self.path,)

@@ -20,6 +20,7 @@ from deskshell.files.opening import open_beneath
 from deskshell.files.scope import Places
 from deskshell.kernel.contents import Contents
 from deskshell.kernel.effects import put_path
+from deskshell.kernel.heirs import Heirs
 from deskshell.kernel.unsynced import Unsynced
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ class Ground(Contents):
         self._store_fds: dict[bytes, int] = {}
         self._renameable: dict[tuple[bytes, bytes], bool] = {}
         self._unsynced = Unsynced(self.at, self.folder_fd)
-        #: Copies that take the place of a dropped object again, and who is told of another one.
-        self.came_back: dict[bytes, Identity] = {}
-        self.on_back: Callable[[bytes, Identity], None] | None = None
+        self.heirs = Heirs()
 
     # names
 
@@ -198,14 +197,14 @@ class Ground(Contents):
         elif same_object(here, other) and self.look(slot) is None:
             self.rename(aside, slot)
 
-    def note_back(self, path: bytes) -> None:
-        """A copy has just taken the place of the object that was dropped from `path`."""
+    def note_back(self, path: bytes, dropped: Identity) -> None:
+        """A copy has just taken the place of the object `dropped` at `path`."""
         found = self.look(path)
         if found is not None:
-            self.came_back[path] = identity(found)
-            if self.on_back is not None:
+            self.heirs.know(path, dropped, identity(found))
+            if self.heirs.on_back is not None:
                 self.sync()
-                self.on_back(path, self.came_back[path])
+                self.heirs.on_back(path, dropped, identity(found))
 
     def _ready(self, path: bytes) -> tuple[int, bytes]:
         """`at`, for acting: the folder's path must still lead to the folder that is open."""

@@ -16,7 +16,8 @@ from deskshell.files.identity import Identity, Stat, identity, same_content, sam
 from deskshell.kernel.context import Context
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
-from deskshell.kernel.sequence import make_movable
+from deskshell.kernel.heirs import Heirs
+from deskshell.kernel.sequence import as_now, make_movable
 from deskshell.slotted import field, slotted
 
 _EFFECTIVE = os.access in os.supports_effective_ids
@@ -27,15 +28,17 @@ _FORCE = "see the change with `--check`; `--force` keeps a copy of what is there
 class Expected:
     """Changes that are expected to have happened: shared by the checks of several tasks in a row.
 
-    `moved` maps a path to where its object stands on disk (None: nothing will), `modes` to bits.
+    `moved` maps a path to where its object stands on disk (None: nothing will), `modes` to bits; `heirs` are
+    the copies that will have come back.
     """
 
     moved: dict[bytes, bytes | None] = field(default_factory=dict)
     modes: dict[bytes, int] = field(default_factory=dict)
+    heirs: Heirs = field(default_factory=Heirs)
 
     def copy(self) -> Expected:
         """The same expectations, to be added to on their own."""
-        return Expected(dict(self.moved), dict(self.modes))
+        return Expected(dict(self.moved), dict(self.modes), self.heirs)
 
 
 class Sight:
@@ -135,13 +138,15 @@ class Inverter:
     """Works out how one step is taken back.
 
     With `ctx` copies are staged where an object cannot come back by rename; without, nothing is
-    written. `notes` collects what the report should say of objects that go back as they are now.
+    written. `notes` collects what the report should say of objects that go back as they are now, and
+    `brought` the copies that come back: path, the object that was dropped, and the copy.
     """
 
     def __init__(self, sight: Sight, *, task_id: str, n: int, force: bool, ctx: Context | None) -> None:
         self.sight = sight
         self.force = force
         self.notes: list[str] = []
+        self.brought: list[tuple[bytes, Identity, Identity]] = []
         self._ctx = ctx
         self._name = f"{task_id}/{n}"
         self._slots = 0
@@ -152,11 +157,26 @@ class Inverter:
 
         Raises Conflict with the verdict when one cannot be taken back; then none is.
         """
+        given = tuple(effects)
+        try:
+            found = self._invert(given)
+        except Conflict:
+            # Only now: a copy may stand for an object that was dropped since. It is rare, and costs looks.
+            known = as_now(given, self.sight.ground, self.look)
+            if known == given:
+                raise
+            found = self._invert(known)
+        for each in self.brought:
+            self.sight.ground.heirs.know(*each)
+        return found
+
+    def _invert(self, effects: tuple[Effect, ...]) -> list[Effect]:
         found: list[Effect] = []
+        self.brought.clear()
         ahead = Sight(self.sight.ground, self.sight.expected.copy())
         outer, self.sight = self.sight, ahead  # each sees what the ones after it will have taken back
         try:
-            for effect in reversed(tuple(effects)):
+            for effect in reversed(effects):
                 if already_back(effect, self):
                     continue
                 inverse = effect.inverse(self)
@@ -286,8 +306,8 @@ class Inverter:
         mark = ground.mark(copy, here.kind, listing=listing) if here.kind in ("file", "folder") else ""
         return [Drop(path, identity(here), self._ctx.temporary(path), copy, mark)]
 
-    def bring_back(self, copy: bytes, path: bytes, sha256: str) -> Effect:
-        """A verified copy of the kept `copy` takes the name `path` again."""
+    def bring_back(self, copy: bytes, path: bytes, sha256: str, dropped: Identity) -> Effect:
+        """A verified copy of the kept `copy` takes the name `path` again, and stands for the object `dropped`."""
         found = self.look(copy)
         if found is None:
             raise Conflict(f"the copy kept of `{names.show(path)}` is gone", path=path, verdict="expired")
@@ -301,11 +321,13 @@ class Inverter:
             if not self.force:
                 raise Conflict(f"`{names.show(copy)}` changed since", path=copy, hint=_FORCE)
         if self._ctx is None:
+            self.brought.append((path, dropped, identity(found)))
             return Move(copy, path, identity(found))
         temp = self._ctx.temporary(path)
         ground.copy(origin, temp)
         made = ground.look(temp)
         assert made is not None
+        self.brought.append((path, dropped, identity(made)))
         return Move(temp, path, identity(made), True, sha256 or None)
 
     def refuse(self, path: bytes, what: str, *, verdict: str = "changed") -> NoReturn:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from deskshell.errors import Conflict, StepFailed
+from deskshell.files.identity import Identity
 from deskshell.kernel import record
 from deskshell.kernel.context import Context
 from deskshell.kernel.effects import Drop, Effect
@@ -168,6 +169,7 @@ class Backward:
         self.summary = summary
         self._unsure = unsure
         self.notes: list[str] = []
+        self._brought: list[tuple[bytes, Identity, Identity]] = []
         self._force = force
         self._kinds = kinds
         self._of = of
@@ -239,6 +241,7 @@ class Backward:
             return action.prepare(ctx)
         effects = tuple(inverter.invert(self._effects))
         self.notes = inverter.notes
+        self._brought = inverter.brought
         return Prior(effects)
 
     def do(self, ctx: Context, prior: Prior) -> None:
@@ -257,6 +260,8 @@ class Backward:
         extra: dict[str, Any] = {"summary": self.summary}
         if self._undo is not None:
             extra["args"] = _outside(self._compensation())
+        if self._brought:
+            extra["back"] = [record.back_form(*each) for each in self._brought]
         return record.intent(
             ts,
             task_id,

@@ -6,7 +6,8 @@
     intent   a step's effects: what recovery and undo need (I1)
     result   the line of a finished step, in the form of the contract
     folders  the same folders' times afterwards
-    back     a copy that a rollback has put in the place of what was dropped
+    counter  a rollback is about to send a counter-action: what is in doubt is not sent twice
+    back     a copy that a rollback has put in the place of what was dropped (an undo says so in its intents)
     end      how it ended, and where it began
 
 A body is the text of a JSON object without its closing brace. Steps (`taskId`, `n`) are lines
@@ -20,8 +21,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from json import encoder
 from typing import Any
 
+from deskshell.files import identity as ids
 from deskshell.files import names
+from deskshell.files.identity import Identity
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap, from_json, get_path, put_path
+from deskshell.kernel.heirs import Tell
 from deskshell.kernel.report import Left
 
 _plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
@@ -211,3 +215,16 @@ def _undo_of(effect: Effect) -> dict[str, Any]:
         put_path(form, "path", effect.path)
         form["mode"] = f"{effect.before:04o}"
     return form
+
+
+def back_form(path: bytes, dropped: Identity, copy: Identity) -> dict[str, Any]:
+    """How the journal says that at `path` a copy took the place of an object that was dropped."""
+    form: dict[str, Any] = {}
+    put_path(form, "path", path)
+    form["was"], form["id"] = ids.to_json(dropped), ids.to_json(copy)
+    return form
+
+
+def read_back(form: Mapping[str, Any], tell: Tell) -> None:
+    """Tell of what `back_form` wrote. Raises KeyError and ValueError on anything else."""
+    tell(get_path(form, "path"), ids.from_json(form["was"]), ids.from_json(form["id"]))

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError
-from deskshell.files import identity as ids
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, stat_at
 from deskshell.files.scope import is_within
@@ -22,10 +21,11 @@ from deskshell.kernel import record
 from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.displaced import Displaced
-from deskshell.kernel.effects import Effect, Move, get_path, put_path
+from deskshell.kernel.effects import Drop, Effect, Move
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import numbers
 from deskshell.kernel.report import Left, ranges, text
+from deskshell.kernel.sequence import as_now
 from deskshell.kernel.sequence import take_back as take_effects_back
 from deskshell.slotted import field, slotted
 from deskshell.store.segments import Place
@@ -65,7 +65,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
     named: set[bytes] = set()
     ours = _Ours()
     displaced = Displaced(ground)
-    ground.on_back = partial(_record_back, desk, task_id)
+    ground.heirs.on_back = partial(_record_back, desk, task_id)
     for line in _lines_back(desk, task_id, begin):
         kind = line.get("type")
         if kind == "batch":
@@ -73,7 +73,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
         elif kind == "counter":
             found.countered.add(int(line["n"]))
         elif kind == "back":
-            ground.came_back.setdefault(get_path(line, "path"), ids.from_json(line["id"]))
+            record.read_back(line, ground.heirs.know)
         elif kind == "stage":
             # Now, while the folders still have the names of that time, and before any is to be empty.
             folders = record.read_folder_list(line["folders"])
@@ -81,7 +81,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
         elif kind is None and line["taskId"] != task_id:
             found.claims.setdefault((line["taskId"], line["status"]), set()).update(numbers(line))
         elif kind is None and line["status"] == "intent":
-            effects = record.read_effects(line)
+            effects = as_now(record.read_effects(line), ground)
             n = int(line["n"])
             _take_back_step(desk, ground, task_id, line, effects=effects, found=found)
             if n in found.left and "args" not in line:
@@ -124,10 +124,9 @@ class _Ours:
         return path in self._paths or (stat.ino, stat.birth_ns) in self._objects
 
 
-def _record_back(desk: Desk, task_id: str, path: bytes, made: Identity) -> None:
+def _record_back(desk: Desk, task_id: str, path: bytes, dropped: Identity, copy: Identity) -> None:
     """A copy took the place of what was dropped: its identity is known before anything is done to it (I9)."""
-    line: dict[str, Any] = {"type": "back", "taskId": task_id, "id": ids.to_json(made)}
-    put_path(line, "path", path)
+    line = {"type": "back", "taskId": task_id, **record.back_form(path, dropped, copy)}
     with suppress(OSError):  # it is only for a recovery that is cut short, and the journal may be what failed
         desk.journal.append([record.body(line)])
         desk.journal.sync()
@@ -139,10 +138,16 @@ def _follow(before: dict[bytes, int], effects: tuple[Effect, ...], *, keep: bool
     With `keep` that is not sure, and they are looked for under both.
     """
     for effect in reversed(effects):
-        if not isinstance(effect, Move) or effect.id.kind != "folder" or effect.src[:1] != b"/":
+        if isinstance(effect, Move):
+            old, new = effect.src, effect.dst
+        elif isinstance(effect, Drop):  # to another file system: it came back as a copy of the copy
+            old, new = effect.path, effect.copy
+        else:
             continue
-        for folder in [each for each in before if is_within(each, effect.dst)]:
-            before[effect.src + folder[len(effect.dst) :]] = before[folder] if keep else before.pop(folder)
+        if effect.id.kind != "folder" or old[:1] != b"/":
+            continue
+        for folder in [each for each in before if is_within(each, new)]:
+            before[old + folder[len(new) :]] = before[folder] if keep else before.pop(folder)
 
 
 def _lines_back(desk: Desk, task_id: str, begin: Place) -> Iterator[dict[str, Any]]:
@@ -295,6 +300,8 @@ def _has_strangers(
     Such an entry was born since, or was renamed since: its ctime is new and its mtime is not. So it is with
     the folders `timed`, too, but it was this rollback that gave them their earlier times.
     """
+    if any(is_within(folder, top) for top in ground.heirs.by_path):
+        return False  # all in it was born just now, with the copy that it is
     since_ns = (since_ms + 1) * 1_000_000  # the clock was cut to whole milliseconds
     fd = ground.folder_fd(folder)
     for name in () if fd is None else os.listdir(fd):

@@ -99,10 +99,18 @@ def _in_the_way(journal: Journal, undo: Head, later: list[Head]) -> bool:
     return any(
         is_within(one, two) or is_within(two, one)
         for head in later
-        if head.of != undo.of
+        if not _leads_to(head, undo)
         for one in _targets(journal, head)
         for two in targets
     )
+
+
+def _leads_to(later: Head, undo: Head) -> bool:
+    """True when `later` is about the same task, or is the redo of an earlier one: the way to where that task began."""
+    if later.of == undo.of:
+        return True
+    redone, undone = str(later.of), str(undo.of)
+    return later.role == "redo" and (len(redone), redone) < (len(undone), undone)  # ids are times
 
 
 def _targets(journal: Journal, head: Head) -> set[bytes]:

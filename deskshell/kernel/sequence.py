@@ -7,11 +7,11 @@ change what it has just moved; what that means for a second undo is known here.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from deskshell.errors import Conflict
-from deskshell.files.identity import Identity, Stat, identity, same_object
-from deskshell.kernel.effects import Drop, Effect, Mode, Move
+from deskshell.files.identity import Identity, Stat, identity, object_key, same_object
+from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
 
 
@@ -24,6 +24,7 @@ def take_back(effects: Sequence[Effect], ground: Ground) -> bool:
     anything, first = False, None
     needed: set[bytes] = set()  # copies that are all there is of an object that could not be put back
     for count, effect in reversed(tuple(enumerate(effects))):
+        (effect,) = as_now((effect,), ground)  # noqa: PLW2901 - the same, on what later ones brought back
         before = effects[:count]
         if _is_nowhere(effect, ground) and any(_has_back(each, effect, ground) for each in before):
             continue
@@ -38,6 +39,43 @@ def take_back(effects: Sequence[Effect], ground: Ground) -> bool:
     if first is not None:
         raise first
     return anything
+
+
+def as_now(
+    effects: Sequence[Effect], ground: Ground, look: Callable[[bytes], Stat | None] | None = None
+) -> tuple[Effect, ...]:
+    """`effects` on the copies that stand for objects which later effects had dropped, and which came back.
+
+    `look` says what stands at a path, the ground itself when not given.
+    """
+    if not ground.heirs:
+        return tuple(effects)
+    heirs: dict[tuple[int, int], Identity] = {}
+    for effect in effects:
+        for path, wanted in _objects(effect):
+            here = (look or ground.look)(path)
+            if here is not None and (heir := ground.heirs.of(path, here, wanted)) is not wanted:
+                heirs[object_key(wanted)] = heir
+    return tuple(_on_heirs(effect, heirs) for effect in effects) if heirs else tuple(effects)
+
+
+def _objects(effect: Effect) -> list[tuple[bytes, Identity]]:
+    """Where the objects of an effect stand that a copy may stand for. A `Drop` looks for its own."""
+    if isinstance(effect, Move):
+        return (
+            [(effect.dst, effect.id)] if effect.made else [(effect.dst, effect.id), (effect.src, effect.id)]
+        )
+    if isinstance(effect, Mode):
+        return [(effect.path, effect.id)]
+    return [(effect.path, effect.new)] if isinstance(effect, Swap) else []
+
+
+def _on_heirs(effect: Effect, heirs: Mapping[tuple[int, int], Identity]) -> Effect:
+    if isinstance(effect, Move | Mode):
+        return effect._replace(id=heirs.get(object_key(effect.id), effect.id))
+    if isinstance(effect, Swap):
+        return effect._replace(new=heirs.get(object_key(effect.new), effect.new))
+    return effect
 
 
 def make_movable(path: bytes, found: Stat, dst: bytes) -> tuple[Mode, ...]:

@@ -13,13 +13,14 @@ from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError, NotFound
 from deskshell.files import names
-from deskshell.files.identity import stat_path
+from deskshell.files.identity import Identity, Stat, stat_path
 from deskshell.files.scope import is_within
 from deskshell.kernel import history, record, rollback, select
 from deskshell.kernel.capability import FS_WRITE, Grant, Scope, path_roots
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.effects import Effect, get_path
 from deskshell.kernel.ground import Ground
+from deskshell.kernel.heirs import Heirs, Tell
 from deskshell.kernel.history import Head
 from deskshell.kernel.inverse import Expected, Sight
 from deskshell.kernel.item import Backward
@@ -187,6 +188,7 @@ class _Work:
             ground = self._open()
         except (DeskshellError, OSError) as exc:
             return self._refuse_all(as_conflict(exc))
+        expected.heirs.ask, ground.heirs = ground.heirs.ask, expected.heirs
         with closes(ground):
             return self._check(Sight(ground, expected))
 
@@ -211,7 +213,17 @@ class _Work:
         Raises Conflict when a folder is not the one that the task acted in, OSError.
         """
         self._compare_anchors()
-        return self._desk.ground(path_roots(Grant.from_json(each) for each in self._grants()))
+        ground = self._desk.ground(path_roots(Grant.from_json(each) for each in self._grants()))
+        ground.heirs.ask = self._tell_of_heirs
+        return ground
+
+    def _tell_of_heirs(self, tell: Tell) -> None:
+        """Tell which copies took the place of objects that were dropped since the task began, the newest first."""
+        for place, line in self._desk.journal.backward():
+            if place == self._head.begin_place:
+                return
+            for form in (line,) if line.get("type") == "back" else line.get("back", ()):
+                record.read_back(form, tell)
 
     def _grants(self) -> list[dict[str, Any]]:
         if self._head.plain:  # lines of an older version record no scope: nothing but their own paths
@@ -236,8 +248,15 @@ class _Work:
             if here is None:
                 continue  # the task may have moved or deleted it itself; each entry finds out
             other_birth = here.birth_ns and birth_ns and here.birth_ns != birth_ns
-            if here.ino and ino and (here.ino != ino or other_birth):
+            another = here.ino and ino and (here.ino != ino or other_birth)
+            if another and not self._came_back(path, here, Identity(kind, ino, birth_ns, 0, 0, 0)):
                 raise Conflict(f"`{names.show(path)}` is another {kind} than the task acted in", path=path)
+
+    def _came_back(self, folder: bytes, here: Stat, wanted: Identity) -> bool:
+        """True when the folder `here` is the copy of the one that the task acted in."""
+        heirs = Heirs()
+        heirs.ask = self._tell_of_heirs
+        return heirs.of(folder, here, wanted) is not wanted
 
     def _begin(self, role: str, facts: Mapping[str, Any]) -> dict[str, Any]:
         return {

@@ -227,11 +227,24 @@ class View:
         if is_folder:
             self.refuse_inside(src, dst, node, step)
         self.need_parent(dst, step)
+        if is_folder and self._parted(node, dst):
+            packed = None
         self._put(src, step, is_folder)
         # Written out: `_replace` takes longer than all the rest of this.
         self._put(dst, Node(kind, size, origin, packed, step, nlink), is_folder)
         if is_folder:
             self._rekey(src, dst)
+
+    def _parted(self, node: Node, dst: bytes) -> bool:
+        """True when what moves to `dst` gets to another file system: a copy, of which all in it are other objects."""
+        folder, here = dst, None if node.origin is None else stat_path(node.origin)
+        while here is not None and folder:
+            folder = folder.rpartition(b"/")[0]
+            origin = self.origin_of(folder)
+            around = None if origin is None else stat_path(origin or b"/")
+            if around is not None:
+                return around.dev != here.dev
+        return False
 
     def remove(self, path: bytes, step: str) -> Node:
         """`path` goes away; returns what it was. Raises PlanConflict when there is nothing."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from deskshell.files.scope import is_within
 from deskshell.kernel import record
+from deskshell.kernel.effects import Drop, Move
 from deskshell.kernel.history import Head, numbers
 from deskshell.kernel.plain import plain_intent
 from deskshell.slotted import NamedTuple
@@ -73,6 +75,7 @@ class Walk:
         """Claims of an undo or redo; the steps that a redo put back are described by its own intents."""
         put_back: set[int] = set()
         spoken = later.status == "rolled-back"  # then the folders have the times of before it again
+        gone: list[bytes] = []  # what it put away, so that its last word has nothing on it
         for line in self._lines(later):
             kind = line.get("type")
             if line.get("taskId") == self.head.task_id and kind is None:
@@ -81,12 +84,14 @@ class Walk:
                         self._take(n, line)
                         if later.role == "redo" and self.status[n] == "ok":
                             put_back.add(n)
-            elif kind == "folders" and not (spoken or self._as_run):
-                spoken = True  # its last word; the lines of its batches hold in between only
-                self._note_after(line)
+            elif kind == "folders" and not self._as_run:
+                # Its last word counts; the lines of its batches hold in between, and for what then went away.
+                self._note_after(line, within=gone if spoken else None)
+                spoken = True
             elif line.get("status") == "intent" and "args" in line and (later.end or {}).get("recovered"):
                 self._unsure.add(line["n"])  # where a result was recorded, the step is no longer there
             elif line.get("status") == "intent" and line["n"] in put_back:
+                gone += _put_away(line)
                 self._met.add(line["n"])
                 yield Recorded(line["n"], line, self._summary(line))
 
@@ -139,12 +144,24 @@ class Walk:
         if "summary" in line:
             self._summaries[n] = line["summary"]
 
-    def _note_after(self, line: Mapping[str, Any]) -> None:
+    def _note_after(self, line: Mapping[str, Any], within: list[bytes] | None = None) -> None:
         for path, mtime_ns in record.read_folder_times(line["folders"]).items():
-            self.after.setdefault(path, mtime_ns)
+            if within is None or any(is_within(path, each) for each in within):
+                self.after.setdefault(path, mtime_ns)
 
     def _summary(self, line: Mapping[str, Any]) -> str:
         return str(line.get("summary") or self._summaries.pop(line["n"], ""))
+
+
+def _put_away(line: Mapping[str, Any]) -> list[bytes]:
+    """The paths from which an intent's folders go into holding, or away with a copy kept."""
+    found = []
+    for effect in record.read_effects(line):
+        if isinstance(effect, Drop) and effect.id.kind == "folder":
+            found.append(effect.path)
+        elif isinstance(effect, Move) and effect.id.kind == "folder" and effect.dst[:1] != b"/":
+            found.append(effect.src)
+    return found
 
 
 def folder_times_after(journal: Journal, head: Head) -> dict[bytes, int]:

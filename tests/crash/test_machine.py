@@ -33,7 +33,9 @@ class People(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bench = Bench(Path(tempfile.mkdtemp(prefix="deskshell-test-", dir=_MEMORY)))
+        self.top = Path(tempfile.mkdtemp(prefix="deskshell-test-", dir=_MEMORY))
+        self.far = Path(tempfile.mkdtemp(prefix="deskshell-test-"))
+        self.bench = Bench(self.top)
         self.quiet = without_syncs()
         self.mine: set[str] = set()
         self.done: list[Listing | None] = []
@@ -42,10 +44,14 @@ class People(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.quiet.close()
-        shutil.rmtree(self.bench.top)
+        shutil.rmtree(self.top)
+        shutil.rmtree(self.far)
 
-    @initialize(start=model.models())
-    def begin(self, start: model.Model) -> None:
+    @initialize(start=model.models(), apart=st.booleans())
+    def begin(self, start: model.Model, apart: bool) -> None:
+        """`apart`: the state folder lies on another file system, so what goes is kept as a copy."""
+        if apart:
+            self.bench = Bench(self.top, elsewhere=self.far)
         model.make(self.bench, start)
 
     # deskshell

@@ -24,20 +24,24 @@ quick = settings(
 )
 
 
-def fresh(ram: Path, before: model.Model) -> Bench:
-    bench = Bench(Path(tempfile.mkdtemp(dir=ram)))
+def fresh(ram: Path, before: model.Model, apart: Path | None = None) -> Bench:
+    """A folder in `ram`; with `apart` its state folder lies there, on another file system."""
+    bench = Bench(Path(tempfile.mkdtemp(dir=ram)), elsewhere=apart and Path(tempfile.mkdtemp(dir=apart)))
     model.make(bench, before)
     return bench
 
 
 @quick
-@given(world=model.worlds())
+@given(world=model.worlds(), apart=st.booleans())
 def test_run_undo_and_redo_do_what_the_model_says(
-    ram: Path, world: tuple[model.Model, list[Do], model.Model]
+    ram: Path, tmp_path: Path, world: tuple[model.Model, list[Do], model.Model], apart: bool
 ) -> None:
-    """I6: undo brings back bytes, modes, times and links, redo puts the very objects back."""
+    """I6: undo brings back bytes, modes, times and links, redo puts the very objects back.
+
+    Copies of them, when the state folder lies `apart`.
+    """
     before, plan, after = world
-    bench = fresh(ram, before)
+    bench = fresh(ram, before, tmp_path if apart else None)
     was = bench.listing()
 
     done = bench.run(*plan)
@@ -56,13 +60,23 @@ def test_run_undo_and_redo_do_what_the_model_says(
 
 
 @quick
-@given(world=model.worlds(), at=st.integers(0, 90), command=st.sampled_from(["run", "undo", "redo"]))
+@given(
+    world=model.worlds(),
+    at=st.integers(0, 90),
+    command=st.sampled_from(["run", "undo", "redo"]),
+    apart=st.booleans(),
+)
 def test_a_cut_anywhere_leaves_a_state_that_the_model_knows(
-    ram: Path, world: tuple[model.Model, list[Do], model.Model], at: int, command: str
+    ram: Path,
+    tmp_path: Path,
+    world: tuple[model.Model, list[Do], model.Model],
+    at: int,
+    command: str,
+    apart: bool,
 ) -> None:
     """I1, I5 and I9: and whatever it was, undo then leads back to the start."""
     before, plan, after = world
-    bench = fresh(ram, before)
+    bench = fresh(ram, before, tmp_path if apart else None)
     was = bench.listing()
     if command != "run" and plan:
         bench.run(*plan)
@@ -85,13 +99,18 @@ def test_a_cut_anywhere_leaves_a_state_that_the_model_knows(
 
 @pytest.mark.slow
 @settings(quick, max_examples=300)
-@given(world=model.worlds(), at=st.integers(0, 90), again=st.integers(0, 60))
+@given(world=model.worlds(), at=st.integers(0, 90), again=st.integers(0, 60), apart=st.booleans())
 def test_two_cuts_anywhere(
-    ram: Path, world: tuple[model.Model, list[Do], model.Model], at: int, again: int
+    ram: Path,
+    tmp_path: Path,
+    world: tuple[model.Model, list[Do], model.Model],
+    at: int,
+    again: int,
+    apart: bool,
 ) -> None:
     """The same, with the recovery cut as well; many examples."""
     before, plan, after = world
-    bench = fresh(ram, before)
+    bench = fresh(ram, before, tmp_path if apart else None)
     was = bench.listing()
     with seam(Kill(at)):
         bench.run(*plan)

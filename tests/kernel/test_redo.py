@@ -148,3 +148,32 @@ def test_modes_go_there_and_back(desk: Bench) -> None:
     assert os.stat(desk.root / "a").st_mode & 0o7777 == 0o640
     desk.redo()
     assert os.stat(desk.root / "a").st_mode & 0o7777 == 0o600
+
+
+def test_folders_that_a_redo_put_away_get_their_times_back_again(desk: Bench) -> None:
+    """What the redo did in the folder before it went is no change by others."""
+    desk.make({"a": "", "c/b/": None})
+    before = desk.listing()
+    desk.run(move("a", "c/a"), delete("c"))
+    for _ in range(3):
+        desk.undo()
+        assert desk.changes(before) == []
+        desk.redo()
+        assert desk.names() == []
+
+
+def test_redos_follow_each_other_in_the_order_of_the_tasks(desk: Bench) -> None:
+    """The redo of an earlier task is no later change that stands in the way of the next."""
+    desk.make({"old": "old"})
+    desk.run(write("new", "one"), over("old", "other"))
+    desk.run(move("new", "newer"), move("old", "older"))
+    desk.run(delete("newer"), delete("older"))
+    for _ in range(3):
+        desk.undo()
+
+    shown = []
+    for _ in range(3):
+        desk.redo()
+        shown.append(desk.names())
+
+    assert shown == [["new", "old"], ["newer", "older"], []]

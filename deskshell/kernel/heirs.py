@@ -1,0 +1,71 @@
+"""Copies that took the place of dropped objects: the same content under the same name, yet other objects.
+
+Where nothing can be held by rename (another file system), what was deleted comes back as a verified copy. Records of
+earlier steps know the object that was; here they learn which copy stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from deskshell.files.identity import Identity, Stat, identity, object_key, same_object
+from deskshell.files.scope import is_within
+
+Tell = Callable[[bytes, Identity, Identity], None]  # path, the object that was dropped, the copy
+
+
+class Heirs:
+    """Who stands for whom.
+
+    `by_path` has the copies by the path at which they came back. `on_back` is told of each one that takes its
+    place from now on. `ask` is called once, and only when something is not what it was: it tells (`know`) of
+    those that came back in later tasks, the newest first.
+    """
+
+    def __init__(self) -> None:
+        self.by_path: dict[bytes, Identity] = {}
+        self.on_back: Tell | None = None
+        self.ask: Callable[[Tell], None] | None = None
+        self._copies: dict[tuple[int, int], Identity] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.by_path) or self.ask is not None
+
+    def know(self, path: bytes, dropped: Identity, copy: Identity) -> None:
+        """`copy` stands for `dropped` at `path`, unless a newer one is known to."""
+        self.by_path.setdefault(path, copy)
+        self._copies.setdefault(object_key(dropped), copy)
+
+    def of(self, path: bytes, here: Stat, wanted: Identity) -> Identity:
+        """What stands for the object `wanted`, of which `here` is looked at under the name `path`.
+
+        The copy that took its place; what has its name, size and time in a folder that came back as a copy;
+        or, mostly, itself.
+        """
+        if same_object(here, wanted):
+            return wanted
+        if self.ask is not None:
+            ask, self.ask = self.ask, None
+            ask(self.know)
+        copy = self._last_copy(wanted)
+        if copy is not None and same_object(here, copy):
+            return copy
+        if _unchanged(here, wanted) and any(path != top and is_within(path, top) for top in self.by_path):
+            return identity(here)
+        return wanted
+
+    def _last_copy(self, of: Identity) -> Identity | None:
+        """The copy of the copy of …; None when `of` never came back."""
+        found = self._copies.get(object_key(of))
+        for _ in self._copies:  # no more than there are, should the records go round in a circle
+            further = None if found is None else self._copies.get(object_key(found))
+            if further is None:
+                break
+            found = further
+        return found
+
+
+def _unchanged(here: Stat, wanted: Identity) -> bool:
+    if here.kind != wanted.kind:
+        return False
+    return here.kind == "folder" or (here.size, here.mtime_ns) == (wanted.size, wanted.mtime_ns)
