@@ -138,7 +138,7 @@ class FsCompress(Action):
 
     def _make(self, ctx: Context, found: Stat, dst: bytes) -> tuple[tuple[Effect, ...], str]:
         """Stage the archive and compare it; also the digest of the listing of a folder."""
-        entries = ctx.ground.entries(self.src)
+        entries = ctx.ground.entries(self.src, whole=True)
         _refuse_special(self.src, entries)
         if not self.keep:
             _refuse_written(ctx.ground, self.src, entries)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from deskshell.errors import Conflict
+from deskshell.errors import Conflict, StepFailed
 from deskshell.files.identity import KINDS, Stat, stat_at
 from deskshell.files.names import show
 from deskshell.files.opening import Descent
@@ -54,7 +54,9 @@ def entry_of(path: bytes, found: Stat, *, target: bytes = b"", sha256: str = "")
     )
 
 
-def walk(dir_fd: int, name: bytes, *, hashes: bool = False, tick: Tick | None = None) -> Iterator[Entry]:
+def walk(
+    dir_fd: int, name: bytes, *, hashes: bool = False, whole: bool = False, tick: Tick | None = None
+) -> Iterator[Entry]:
     """List `name` in the folder `dir_fd` and everything below it.
 
     Links are listed and never followed; a folder on another mount is listed and not entered. Goes by
@@ -65,6 +67,7 @@ def walk(dir_fd: int, name: bytes, *, hashes: bool = False, tick: Tick | None = 
         dir_fd: the open folder that the object lies in.
         name: its name; it may be of any kind.
         hashes: whether to read every file for its sha256.
+        whole: whether to refuse a mount point, of which nothing would be listed but its name.
         tick: called with the number of bytes read every few MiB, and with 0 for each entry; may raise.
 
     Returns:
@@ -73,6 +76,7 @@ def walk(dir_fd: int, name: bytes, *, hashes: bool = False, tick: Tick | None = 
     Raises:
         OSError: a folder or file cannot be read.
         Conflict: a folder was moved, or an object replaced, while it was listed.
+        StepFailed: there is a mount point, and `whole` was asked for.
     """
     found = stat_at(dir_fd, name)
     if found is None:
@@ -97,6 +101,8 @@ def walk(dir_fd: int, name: bytes, *, hashes: bool = False, tick: Tick | None = 
                 continue  # removed since the folder was read: as if it had been before
             path = prefix + child
             yield _finish(at.fd, child, entry_of(path, below), hashes, tick)
+            if below.kind == "folder" and below.mnt != found.mnt and whole:
+                raise StepFailed(f"`{show(path)}` is a mount point, which is not entered")
             if below.kind == "folder" and below.mnt == found.mnt:
                 enter(at, child)
                 levels.append((path + b"/", _names(at.fd)))

@@ -38,12 +38,12 @@ class Contents(ABC):
     def write(self, path: bytes, chunks: Iterable[bytes], mode: int | None = 0o600) -> copying.Copied:
         """Make a new file."""
 
-    def entries(self, path: bytes, *, hashes: bool = False) -> list[tree.Entry]:
+    def entries(self, path: bytes, *, hashes: bool = False, whole: bool = False) -> list[tree.Entry]:
         """What stands at `path` and below it, as `tree.walk` lists it."""
         from deskshell.files import tree
 
         fd, name = self.at(path)
-        return list(tree.walk(fd, name, hashes=hashes, tick=self._tick))
+        return list(tree.walk(fd, name, hashes=hashes, whole=whole, tick=self._tick))
 
     def _content(self, path: bytes) -> list[tree.Entry]:
         """What a folder's mark is about: a folder's time is no content, and changes with work undone in it."""

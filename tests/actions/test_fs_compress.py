@@ -19,6 +19,7 @@ from deskshell.kernel.capability import FS_DELETE
 from deskshell.kernel.view import View
 from tests.contract.harness import World
 from tests.support.listing import difference
+from tests.support.mounts import in_own_mounts, mount_tmpfs
 from tests.support.trees import make_files
 
 WHEN = 1_500_000_000.123456789
@@ -186,6 +187,22 @@ def test_a_special_file_refuses_the_whole_folder(tree: World) -> None:
             tree.prepare(compress(tree, "d", name))
 
     assert difference(before, tree.listing()) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_folder_with_another_file_system_in_it_is_refused(world: World, keep: bool) -> None:
+    """Its archive would lack what is mounted there, and nothing would say so."""
+
+    def trial() -> object:
+        make_files(world.root, {"d/f": "x"})
+        mount_tmpfs(world.root / "d/m", size="1m")
+        (world.root / "d/m/inner").write_text("in")
+        with pytest.raises(StepFailed) as refused:
+            world.prepare(compress(world, "d", "d.tar.gz", keep=keep))
+        return str(refused.value), os.listdir(world.root / "d/m")
+
+    assert in_own_mounts(trial) == ("`m` is a mount point, which is not entered", ["inner"])
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zip", "tar.gz"])

@@ -9,10 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mounts import has_mkfs, in_own_mounts, mount_image, mount_tmpfs, remount_read_only
+from tests.support.mounts import (
+    has_mkfs,
+    in_own_mounts,
+    mount_image,
+    mount_tmpfs,
+    remount_read_only,
+    stop_taking_writes,
+)
 from tests.support.shell import Shell, before_step, delete, fail, mkdir, move, write
 
 pytestmark = pytest.mark.root
+
+
+@pytest.fixture(autouse=True)
+def no_syncs() -> None:
+    """Syncs are done here: what they report is part of what a broken disk does."""
 
 
 def fill(place: Path) -> None:
@@ -117,3 +129,34 @@ def test_a_read_only_state_folder_is_refused_and_can_be_read(tmp_path: Path) -> 
         return "read-only" in told.lower(), listed == [task], checked, shell.changes(before)
 
     assert in_own_mounts(trial) == (True, True, "undoable", [])
+
+
+@pytest.mark.skipif(not has_mkfs("ext4"), reason="mkfs.ext4 is missing")
+def test_a_state_folder_that_turns_read_only_is_never_a_success(tmp_path: Path) -> None:
+    """The journal takes no end: the outcome is `unknown`, and the next start on a healthy disk decides it (I5)."""
+
+    def trial() -> object:
+        disk = tmp_path / "disk"
+        mount_image("ext4", tmp_path / "image", disk, 8)
+        shell = Shell.below(tmp_path)
+        shell.home = type(shell.home)(shell.home.user, disk / "state")
+        shell.make({"a": "a", "b": "b"})
+        before = shell.listing()
+        # The second step stands on the first, so it is announced in the journal only after that has acted.
+        skill = shell.skill(move("a", "c"), move("c", "d"), write("new", "n"))
+        with before_step(0, lambda: stop_taking_writes(disk)):
+            done = shell("run", skill, "--mode", "apply", "--json", code=None)
+        subprocess.run(["umount", disk], check=True)
+        subprocess.run(["fsck.ext4", "-p", "-f", tmp_path / "image"], check=False, capture_output=True)
+        subprocess.run(["mount", "-o", "loop", tmp_path / "image", disk], check=True)
+        shell("recover")
+        ended = [task["status"] for task in shell.tasks()]
+        return (
+            done.code,
+            done.json["status"],
+            ended,
+            shell.changes(before),
+            shell.json("journal", "verify")["ok"],
+        )
+
+    assert in_own_mounts(trial) == (3, "unknown", ["rolled-back"], [], True)

@@ -69,6 +69,11 @@ def remount_read_only(place: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
 
 
+def stop_taking_writes(place: Path) -> None:
+    """Make the ext4 on `place` refuse every write from now on, files open for writing or not: its journal aborts."""
+    subprocess.run(["mount", "-o", "remount,abort", str(place)], check=True)
+
+
 def bind(source: Path, place: Path) -> None:
     """Let the folder `place` show `source`, inside `in_own_mounts`."""
     subprocess.run(["mount", "--bind", str(source), str(place)], check=True)
