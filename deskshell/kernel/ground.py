@@ -20,6 +20,7 @@ from deskshell.files.opening import open_beneath
 from deskshell.files.scope import Places
 from deskshell.kernel.contents import Contents
 from deskshell.kernel.effects import put_path
+from deskshell.kernel.folder_time import FolderTime
 from deskshell.kernel.heirs import Heirs
 from deskshell.kernel.unsynced import Unsynced
 
@@ -277,10 +278,13 @@ class Ground(Contents):
                     return self.at(anchor.root)[0]
             raise
 
-    def folder_time(self, folder: bytes) -> int | None:
-        """The mtime of `folder` in nanoseconds, None when it is not there."""
+    def folder_time(self, folder: bytes) -> FolderTime | None:
+        """The time of `folder`, None when it is not there."""
         fd = self.folder_fd(folder)
-        return None if fd is None else stat_fd(fd).mtime_ns
+        if fd is None:
+            return None
+        found = stat_fd(fd)
+        return FolderTime(found.mtime_ns, found.ino)
 
     def set_folder_time(self, folder: bytes, mtime_ns: int) -> bool:
         """Give `folder` back an earlier mtime; False when that is not allowed or it is gone."""

@@ -13,7 +13,6 @@ from typing import Any
 
 from deskshell.errors import NotFound
 from deskshell.files import names
-from deskshell.kernel import record
 from deskshell.slotted import field, slotted
 from deskshell.store.journal import Journal
 from deskshell.store.segments import Place
@@ -197,16 +196,10 @@ class StepState:
 
 @slotted()
 class Fold:
-    """A task's steps by number, in the order they were begun, and its folders' times.
-
-    `before` and `after` are mtime_ns by path: before the task's first change, and after the last
-    change by it or by an undo or redo of it.
-    """
+    """A task's steps by number, in the order they were begun."""
 
     head: Head
     steps: dict[int, StepState] = field(default_factory=dict)
-    before: dict[bytes, int] = field(default_factory=dict)
-    after: dict[bytes, int] = field(default_factory=dict)
 
     def live(self) -> list[int]:
         """Numbers of visible steps that are on disk, in the order they were begun."""
@@ -241,9 +234,7 @@ def _fold_later(journal: Journal, found: Fold, later: Head) -> None:
     intents: dict[int, Place] = {}
     for place, line in journal.forward(later.begin_place, later.end_place):
         if line.get("taskId") == later.task_id:
-            if line.get("type") == "folders":
-                found.after.update(record.read_folder_times(line["folders"]))
-            elif line.get("status") == "intent":
+            if line.get("status") == "intent":
                 intents[line["n"]] = place
         elif line.get("taskId") == task_id:
             _fold_result(found, line, place)
@@ -261,11 +252,6 @@ def _fold_line(found: Fold, place: Place, line: Mapping[str, Any], source: str) 
             step.intent, step.source = place, source
         else:
             _fold_result(found, line, place)
-    elif kind == "batch":
-        for path, mtime_ns in record.read_folder_times(line["folders"]).items():
-            found.before.setdefault(path, mtime_ns)
-    elif kind == "folders":
-        found.after.update(record.read_folder_times(line["folders"]))
 
 
 def _fold_result(found: Fold, line: Mapping[str, Any], place: Place | None) -> None:

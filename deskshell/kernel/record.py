@@ -25,6 +25,7 @@ from deskshell.files import identity as ids
 from deskshell.files import names
 from deskshell.files.identity import Identity
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap, from_json, get_path, put_path
+from deskshell.kernel.folder_time import FolderTime
 from deskshell.kernel.heirs import Tell
 from deskshell.kernel.report import Left
 
@@ -122,18 +123,21 @@ def failed(ts: int, task_id: str, n: int, action_id: str, kind: str, error: str,
     return _encode(line)[:-1]
 
 
-def folder_times(times: Mapping[bytes, int]) -> list[list[Any]]:
-    """Folders with their mtime_ns as ``[path, mtime_ns]`` or ``[display, mtime_ns, base64]``."""
+def folder_times(times: Mapping[bytes, FolderTime]) -> list[list[Any]]:
+    """Folders with their times as ``[path, mtime_ns, ino]`` or ``[display, mtime_ns, ino, base64]``."""
     found: list[list[Any]] = []
-    for path, mtime_ns in times.items():
+    for path, (mtime_ns, ino) in times.items():
         text, b64 = names.plain(path)
-        found.append([text, mtime_ns] if b64 is None else [text, mtime_ns, b64])
+        found.append([text, mtime_ns, ino] if b64 is None else [text, mtime_ns, ino, b64])
     return found
 
 
-def read_folder_times(data: Iterable[Sequence[Any]]) -> dict[bytes, int]:
+def read_folder_times(data: Iterable[Sequence[Any]]) -> dict[bytes, FolderTime]:
     """Read `folder_times`'s form."""
-    return {names.from_json(each[0], each[2] if len(each) > 2 else None): each[1] for each in data}
+    return {
+        names.from_json(each[0], each[3] if len(each) > 3 else None): FolderTime(each[1], each[2])
+        for each in data
+    }
 
 
 def folder_list(folders: Iterable[bytes]) -> list[list[Any]]:

@@ -22,6 +22,7 @@ from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.displaced import Displaced
 from deskshell.kernel.effects import Drop, Effect, Move
+from deskshell.kernel.folder_time import FolderTime
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import numbers
 from deskshell.kernel.report import Left, ranges, text
@@ -40,7 +41,7 @@ class TakenBack:
     `back` are numbers of steps whose effects were there and are gone, `never` of those that had none
     on disk, `left` what remains by number; `done` and `failed` are what the journal said of them.
     `countered` are those whose counter-action an earlier attempt was about to send.
-    `not_restored` lists folder times that were kept; `after` has the times (mtime_ns) of folders as they
+    `not_restored` lists folder times that were kept; `after` has the times of folders as they
     are now; `claims` what an undo or redo had already written about its task: (task, status) → numbers.
     """
 
@@ -51,7 +52,7 @@ class TakenBack:
     failed: dict[int, str] = field(default_factory=dict)
     countered: set[int] = field(default_factory=set)
     not_restored: list[str] = field(default_factory=list)
-    after: dict[bytes, int] = field(default_factory=dict)
+    after: dict[bytes, FolderTime] = field(default_factory=dict)
     claims: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
 
@@ -61,7 +62,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
     `since_ms` is when it began: a folder gets its time back unless somebody else's entry is newer.
     """
     found = TakenBack()
-    before: dict[bytes, int] = {}
+    before: dict[bytes, FolderTime] = {}
     named: set[bytes] = set()
     ours = _Ours()
     displaced = Displaced(ground)
@@ -132,7 +133,7 @@ def _record_back(desk: Desk, task_id: str, path: bytes, dropped: Identity, copy:
         desk.journal.sync()
 
 
-def _follow(before: dict[bytes, int], effects: tuple[Effect, ...], *, keep: bool) -> None:
+def _follow(before: dict[bytes, FolderTime], effects: tuple[Effect, ...], *, keep: bool) -> None:
     """Folders noted under the name that a step gave to them, or to one above them, are back under the old one.
 
     With `keep` that is not sure, and they are looked for under both.
@@ -259,7 +260,7 @@ def remove_temporaries(
 
 def _restore_times(
     ground: Ground,
-    before: Mapping[bytes, int],
+    before: Mapping[bytes, FolderTime],
     since_ms: int,
     found: TakenBack,
     ours: _Ours,
@@ -272,18 +273,28 @@ def _restore_times(
             if now is None:
                 continue
             found.after[folder] = now
-            if folder in remaining or now == before[folder]:
+            was = before[folder]
+            if folder in remaining or now.mtime_ns == was.mtime_ns:
                 continue
-            if now < before[folder] <= time.time_ns():
+            if _is_of_another(ground, folder, was, now):
                 continue  # noted of a folder that the task itself made, and that is gone
             if _has_strangers(ground, folder, since_ms, ours, before):
                 found.not_restored.append(f"folder time of `{shown}` kept (changed by others)")
-            elif ground.set_folder_time(folder, before[folder]):
-                found.after[folder] = before[folder]
+            elif ground.set_folder_time(folder, was.mtime_ns):
+                found.after[folder] = FolderTime(was.mtime_ns, now.ino)
             else:
                 found.not_restored.append(f"folder time of `{shown}`: not permitted")
         except (DeskshellError, OSError) as exc:
             found.not_restored.append(f"folder time of `{shown}`: {text(exc)}")
+
+
+def _is_of_another(ground: Ground, folder: bytes, was: FolderTime, now: FolderTime) -> bool:
+    """True when `was` is not about the folder that is there now, nor about one of which it is the copy."""
+    if any(is_within(folder, top) for top in ground.heirs.by_path):
+        return False
+    if was.ino and now.ino:
+        return was.ino != now.ino
+    return now.mtime_ns < was.mtime_ns <= time.time_ns()
 
 
 def _left_paths(found: TakenBack) -> Iterator[bytes]:

@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from deskshell.files.scope import is_within
 from deskshell.kernel.effects import Drop, Effect, Move
+from deskshell.kernel.folder_time import FolderTime, KnownTimes
 from deskshell.slotted import NamedTuple
 
 
 class _Noted(NamedTuple):
     folder: bytes
-    mtime_ns: int
+    time: FolderTime
 
 
 class _Moved(NamedTuple):
@@ -39,10 +40,10 @@ class FolderTimes:
         """Folders that were noted and still have the same path."""
         return frozenset(self._known)
 
-    def note(self, folder: bytes, mtime_ns: int) -> None:
+    def note(self, folder: bytes, time: FolderTime) -> None:
         """`folder` has this time, and is about to be changed for the first time."""
         self._known.add(folder)
-        self._events.append(_Noted(folder, mtime_ns))
+        self._events.append(_Noted(folder, time))
 
     def moved(self, effects: Iterable[Effect]) -> None:
         """Folders that `effects` renamed are elsewhere now, with all that is in them."""
@@ -58,13 +59,13 @@ class FolderTimes:
         self._events.append(_Moved(src, dst))
 
     def to_set(
-        self, before: Mapping[bytes, int], after: Mapping[bytes, int], kept_in: Collection[bytes]
+        self, before: KnownTimes, after: KnownTimes, kept_in: Collection[bytes]
     ) -> tuple[dict[bytes, int], list[bytes]]:
         """Times to give back by where the folders are now, and folders that others have changed since.
 
         Args:
-            before: mtime_ns before the recorded task's first change, by the path of then.
-            after: mtime_ns as that task left the folder.
+            before: times before the recorded task's first change.
+            after: times as that task left the folders.
             kept_in: folders in which something of that task remains: they keep their time.
         """
         times: dict[bytes, int] = {}
@@ -73,14 +74,16 @@ class FolderTimes:
             if isinstance(event, _Moved):
                 times = _relocated(times, event)
                 continue
-            folder, mtime_ns = event
-            mtime_ns = times.pop(
-                folder, mtime_ns
-            )  # what it is to have, and had, but for work undone inside since
-            if folder not in before or folder in kept_in:
+            folder, time = event
+            if folder in times and before.has(time.ino):
+                continue  # this very folder, under another path before
+            # What it is to have, and had, but for work undone inside since.
+            mtime_ns = times.pop(folder, time.mtime_ns)
+            was = before.of(folder, time)
+            if was is None or folder in kept_in:
                 continue
-            if mtime_ns == after.get(folder):
-                times[folder] = before[folder]
+            if mtime_ns == after.of(folder, time):
+                times[folder] = was
             else:
                 others.append(folder)
         return times, others

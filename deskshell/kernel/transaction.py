@@ -28,6 +28,7 @@ from deskshell.kernel import history, record
 from deskshell.kernel.batch import split
 from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk
+from deskshell.kernel.folder_time import FolderTime
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.item import Item
 from deskshell.kernel.outcome import Closing, Outcome, as_conflict
@@ -380,9 +381,9 @@ class Transaction:
         except (DeskshellError, OSError) as exc:
             raise _Failed(item, exc, acted=False) from exc
 
-    def _note_times(self, folders: Iterable[bytes]) -> dict[bytes, int]:
+    def _note_times(self, folders: Iterable[bytes]) -> dict[bytes, FolderTime]:
         """Remember the times of folders about to change for the first time; returns the new ones."""
-        new: dict[bytes, int] = {}
+        new: dict[bytes, FolderTime] = {}
         for folder in folders:
             if self.times.is_new(folder):
                 found = self.ground.folder_time(folder)
@@ -410,11 +411,11 @@ class Transaction:
         }
         return [record.body(line)]
 
-    def _batch_line(self, times: Mapping[bytes, int]) -> str:
+    def _batch_line(self, times: Mapping[bytes, FolderTime]) -> str:
         line = {"type": "batch", "taskId": self.task_id, "folders": record.folder_times(times)}
         return record.body(line)
 
-    def _folders_line(self, times: Mapping[bytes, int]) -> str:
+    def _folders_line(self, times: Mapping[bytes, FolderTime]) -> str:
         line = {"type": "folders", "taskId": self.task_id, "folders": record.folder_times(times)}
         return record.body(line)
 
@@ -434,13 +435,13 @@ class Transaction:
                 self.outcome.task_id = None
             raise _Failed(None, exc, acted=False) from exc
 
-    def _folder_times(self, folders: Iterable[bytes]) -> dict[bytes, int]:
-        found: dict[bytes, int] = {}
+    def _folder_times(self, folders: Iterable[bytes]) -> dict[bytes, FolderTime]:
+        found: dict[bytes, FolderTime] = {}
         for folder in folders:
             with suppress(DeskshellError, OSError):  # a failure that led here matters more
-                mtime_ns = self.ground.folder_time(folder) if folder[:1] == b"/" else None
-                if mtime_ns is not None:
-                    found[folder] = mtime_ns
+                time = self.ground.folder_time(folder) if folder[:1] == b"/" else None
+                if time is not None:
+                    found[folder] = time
         return found
 
     def _flush_results(self, prepared: list[tuple[Item, Context, Prior]]) -> None:

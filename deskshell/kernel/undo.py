@@ -28,7 +28,7 @@ from deskshell.kernel.outcome import Closing, Outcome, as_conflict
 from deskshell.kernel.plain import plain_roots
 from deskshell.kernel.report import EntryReport, UndoneTask, ranges, show_target, text
 from deskshell.kernel.transaction import Transaction
-from deskshell.kernel.walk import Walk, folder_times_after
+from deskshell.kernel.walk import Walk, note_times_after
 from deskshell.slotted import slotted
 
 
@@ -289,7 +289,7 @@ class _Work:
         if not left and self._head.status == "incomplete":
             self._clear_up(done)
         facts = {"of": self._original.task_id, "state": "partly" if left else "undone"}
-        return Closing(self._times(self._walk.after, done), lines, facts)
+        return Closing(self._times(done), lines, facts)
 
     def _clear_up(self, done: Transaction) -> None:
         """Remove temporaries that the task could not take away itself, now that no step needs them."""
@@ -301,21 +301,19 @@ class _Work:
 
     def close_redo(self, done: Transaction) -> Closing:
         """A redo's last words: each step is `ok` again, with a new undo."""
-        after = dict(self._walk.after)
         for later in self._original.later:
-            for path, mtime_ns in folder_times_after(self._desk.journal, later).items():
-                after.setdefault(path, mtime_ns)
+            note_times_after(self._desk.journal, later, self._walk.after)
         state = "partly" if self._stand else "redone"
         facts = {"of": self._original.task_id, "state": state}
-        return Closing(self._times(after, done), self._redone, facts)
+        return Closing(self._times(done), self._redone, facts)
 
     @staticmethod
     def _gone(done: Transaction) -> set[int]:
         return {n for n, state in done.outcome.state.items() if state == "ok"} | set(done.outcome.already)
 
-    def _times(self, after: Mapping[bytes, int], done: Transaction) -> dict[bytes, int]:
+    def _times(self, done: Transaction) -> dict[bytes, int]:
         """Folder times to give back: of folders that nobody changed since, and that nothing is left in."""
-        times, others = done.times.to_set(self._walk.before, after, self._kept_in | self._walk.reused)
+        times, others = done.times.to_set(self._walk.before, self._walk.after, self._kept_in)
         done.outcome.notes += [
             f"folder time of `{names.show(each)}` kept (changed by others)" for each in others
         ]

@@ -12,6 +12,7 @@ from typing import Any
 from deskshell.files.scope import is_within
 from deskshell.kernel import record
 from deskshell.kernel.effects import Drop, Move
+from deskshell.kernel.folder_time import KnownTimes
 from deskshell.kernel.history import Head, numbers
 from deskshell.kernel.plain import plain_intent
 from deskshell.slotted import NamedTuple
@@ -37,8 +38,7 @@ class Walk:
 
     Implied folders of a run come after the steps that needed them, and only when one of those is there.
     While iterating it fills `status` (by step number, the latest), `total` (visible steps), `before` and
-    `after` (mtime_ns of folders: before the task's first change, after the last by it or about it), and
-    `reused` (paths at which it changed more than one folder, so that times say nothing).
+    `after` (times of folders: before the task's first change, after the last by it or about it).
     """
 
     def __init__(self, journal: Journal, head: Head) -> None:
@@ -46,9 +46,8 @@ class Walk:
         self.head = head
         self.status: dict[int, str] = {}
         self.total = 0
-        self.before: dict[bytes, int] = {}
-        self.after: dict[bytes, int] = {}
-        self.reused: set[bytes] = set()
+        self.before = KnownTimes()
+        self.after = KnownTimes()
         self._summaries: dict[int, str] = {}
         self._met: set[int] = set()
         self._unsure: set[int] = set()
@@ -101,9 +100,8 @@ class Walk:
             if line.get("taskId") != self.head.task_id:
                 continue  # what an undo (walked for a redo) says of its task
             if kind == "batch":
-                noted = record.read_folder_times(line["folders"])
-                self.reused |= self.before.keys() & noted.keys()
-                self.before.update(noted)
+                for path, time in record.read_folder_times(line["folders"]).items():
+                    self.before.note(path, time, over=True)
             elif kind == "folders":
                 self._note_after(line)
             elif kind == "counter" and (self.head.end or {}).get("recovered"):
@@ -145,9 +143,9 @@ class Walk:
             self._summaries[n] = line["summary"]
 
     def _note_after(self, line: Mapping[str, Any], within: list[bytes] | None = None) -> None:
-        for path, mtime_ns in record.read_folder_times(line["folders"]).items():
+        for path, time in record.read_folder_times(line["folders"]).items():
             if within is None or any(is_within(path, each) for each in within):
-                self.after.setdefault(path, mtime_ns)
+                self.after.note(path, time, over=False)
 
     def _summary(self, line: Mapping[str, Any]) -> str:
         return str(line.get("summary") or self._summaries.pop(line["n"], ""))
@@ -164,15 +162,13 @@ def _put_away(line: Mapping[str, Any]) -> list[bytes]:
     return found
 
 
-def folder_times_after(journal: Journal, head: Head) -> dict[bytes, int]:
-    """The mtime_ns of folders as a task left them; none for one that was rolled back."""
-    found: dict[bytes, int] = {}
+def note_times_after(journal: Journal, head: Head, known: KnownTimes) -> None:
+    """Add the times of folders as a task left them; none for one that was rolled back."""
     if head.status == "rolled-back":
-        return found
+        return
     for place, line in journal.backward(head.end_place):
         if place == head.begin_place:
             break
         if line.get("type") == "folders":
-            for path, mtime_ns in record.read_folder_times(line["folders"]).items():
-                found.setdefault(path, mtime_ns)
-    return found
+            for path, time in record.read_folder_times(line["folders"]).items():
+                known.note(path, time, over=False)

@@ -13,6 +13,7 @@ from deskshell.kernel.report import EntryReport, UndoReport
 from deskshell.kernel.secrets import SecretText
 from tests.support.desk import (
     Bench,
+    Do,
     chmod,
     compress,
     copy,
@@ -348,3 +349,26 @@ def test_an_undo_needs_a_secret_only_to_compare(desk: Bench) -> None:
     assert verdicts(report) == ["undone", "undone"]
     assert verdicts(desk.redo()) == ["undone", "undone"]
     assert desk.read(".env") == "token=s3cr3t-value\n"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        [write("d/new", ""), move("d", "d.old"), write("d/x", "")],
+        [move("d/f", "d/g"), move("d", "d.old"), mkdir("d"), move("d.old/h", "d/h")],
+        [move("d", "t"), move("e", "d"), move("t", "e"), write("d/q", "")],
+        [write("n/a", ""), move("n", "m"), write("n/a", "")],
+    ],
+    ids=["rotated", "replaced", "swapped", "made twice"],
+)
+def test_folders_that_had_one_path_in_turn_keep_their_own_times(desk: Bench, plan: list[Do]) -> None:
+    """Times are known by the folder, not by the path that it had."""
+    desk.make({"d/f": "f", "d/h": "h", "e/f": "f"})
+    before = desk.listing()
+    desk.run(*plan)
+    after = desk.listing()
+    for _ in range(2):
+        desk.undo()
+        assert desk.changes(before) == []
+        desk.redo()
+        assert desk.changes(after) == []
