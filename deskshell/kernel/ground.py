@@ -202,7 +202,7 @@ class Ground(Contents):
         """A copy has just taken the place of the object `dropped` at `path`."""
         found = self.look(path)
         if found is not None:
-            self.heirs.know(path, dropped, identity(found))
+            self.heirs.take_place(path, dropped, identity(found))
             if self.heirs.on_back is not None:
                 self.sync()
                 self.heirs.on_back(path, dropped, identity(found))

@@ -31,8 +31,12 @@ class Heirs:
     def __bool__(self) -> bool:
         return bool(self.by_path) or self.ask is not None
 
+    def take_place(self, path: bytes, dropped: Identity, copy: Identity) -> None:
+        """`copy` takes the place of `dropped` at `path` now, whatever did before."""
+        self.by_path[path] = self._copies[object_key(dropped)] = copy
+
     def know(self, path: bytes, dropped: Identity, copy: Identity) -> None:
-        """`copy` stands for `dropped` at `path`, unless a newer one is known to."""
+        """`copy` once took the place of `dropped` at `path`; a newer one may be known to have."""
         self.by_path.setdefault(path, copy)
         self._copies.setdefault(object_key(dropped), copy)
 

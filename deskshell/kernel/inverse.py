@@ -167,7 +167,7 @@ class Inverter:
                 raise
             found = self._invert(known)
         for each in self.brought:
-            self.sight.ground.heirs.know(*each)
+            self.sight.ground.heirs.take_place(*each)
         return found
 
     def _invert(self, effects: tuple[Effect, ...]) -> list[Effect]:

@@ -97,6 +97,22 @@ def test_an_edit_of_what_came_back_is_kept(apart: Bench) -> None:
     assert (apart.root / "new").read_text() == "edited by hand"
 
 
+def test_what_an_undo_brought_back_that_was_then_rolled_back_itself_stands_for_nothing(
+    tmp_path: Path, far: Path
+) -> None:
+    for at in range(20, 45):
+        bench = Bench(tmp_path / str(at), elsewhere=far / str(at))
+        before = bench.listing()
+        bench.run(write("b", ""), over("b", "other"))
+        with seam(Kill(at)):
+            bench.undo()
+        bench.app.recover()
+
+        bench.undo()
+
+        assert (at, bench.changes(before)) == (at, [])
+
+
 def _there_and_on(far: Path, *, folder: bool) -> list[Do]:
     """Moves to another file system and on from there."""
     if folder:
