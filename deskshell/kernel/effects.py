@@ -143,12 +143,15 @@ class Move(NamedTuple):
             ground.remove(self.src)
 
     def inverse(self, inverter: Inverter) -> list[Effect]:
-        here = inverter.own(self.dst, self.id)
-        inverter.verify(self.dst, self.sha256)
+        path = self.dst
+        if self.made and inverter.look(path) is None and _is(inverter.look(self.src), self.id):
+            path = self.src  # a rollback could not remove the temporary
+        here = inverter.own(path, self.id)
+        inverter.verify(path, self.sha256)
         if self.empty:
-            inverter.need_empty(self.dst)
+            inverter.need_empty(path)
         if self.made:
-            return inverter.put_away(self.dst, here, self.sha256, empty=self.empty)
+            return inverter.put_away(path, here, self.sha256, empty=self.empty)
         sha256 = inverter.still(self.sha256)
         return [
             *inverter.clear(self.src),

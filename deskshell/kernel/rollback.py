@@ -84,8 +84,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
         elif kind is None and line["status"] == "intent":
             effects = as_now(record.read_effects(line), ground)
             n = int(line["n"])
-            _take_back_step(desk, ground, task_id, line, effects=effects, found=found)
-            if n in found.left and "args" not in line:
+            if _take_back_step(desk, ground, task_id, line, effects=effects, found=found):
                 displaced.wait(n, effects)
             for settled in displaced.passed(n, effects, left=n in found.left):
                 del found.left[settled]
@@ -167,10 +166,11 @@ def _take_back_step(
     *,
     effects: tuple[Effect, ...],
     found: TakenBack,
-) -> None:
+) -> bool:
+    """Note what became of a step; True when its objects are not where it had put them (see `displaced`)."""
     n = int(line["n"])
     if n in found.back or n in found.never or n in found.left:
-        return
+        return False
     try:
         if "args" in line:
             _refuse_unknown(n, found)
@@ -181,11 +181,12 @@ def _take_back_step(
             anything = take_effects_back(effects, ground)
     except (DeskshellError, OSError) as exc:
         found.left[n] = Left(str(line["actionId"]), _target(line, effects, exc), text(exc))
-        return
+        return isinstance(exc, Conflict) and "args" not in line
     if anything or n in found.done:
         found.back.add(n)
     else:
         found.never.add(n)
+    return False
 
 
 def _refuse_final(ground: Ground, effects: tuple[Effect, ...]) -> bool:

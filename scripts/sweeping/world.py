@@ -181,6 +181,7 @@ def problem(shape: Shape, box: Path) -> str | None:
     if not journal.get("ok", True):
         return f"journal damaged: {journal}"
     at_claim = _read(box, "claimed.json") if (box / "claimed.json").exists() else now
+    now, at_claim = _but_for_said(box, now, before), _but_for_said(box, at_claim, before)
     is_before = now == before
     is_after = _is_after(shape, box, now, before)
     status = _final_status(shape, box)
@@ -202,6 +203,18 @@ def problem(shape: Shape, box: Path) -> str | None:
     return None
 
 
+def _but_for_said(box: Path, tree: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """`tree` with the earlier times of folders of which the report says that their time is not restored."""
+    said = "\n".join(_report().get("notRestored") or [])
+    found = dict(tree)
+    for name, entry in tree.items():
+        old, path = before.get(name), box / name.removesuffix("/.")
+        alike = old is not None and [*entry[:2], 0, *entry[3:]] == [*old[:2], 0, *old[3:]]
+        if alike and entry[0] == "folder" and f"folder time of `{path}`" in said:
+            found[name] = old
+    return found
+
+
 def _is_after(shape: Shape, box: Path, now: dict[str, Any], before: dict[str, Any]) -> bool:
     if shape.fails or shape.run.startswith("deskshell gc"):
         return now == before
@@ -214,12 +227,18 @@ def _is_after(shape: Shape, box: Path, now: dict[str, Any], before: dict[str, An
     return without_new_times(now) == without_new_times(expected)
 
 
-def _claim() -> str:
+def _report() -> dict[str, Any]:
+    """What the command under test printed as JSON; nothing when it was killed."""
     out = Path(os.environ.get("SWEEP_OUT", os.devnull))
     try:
-        report = json.loads(out.read_text() or "{}")
+        report: dict[str, Any] = json.loads(out.read_text() or "{}")
     except (OSError, ValueError):
-        return ""
+        return {}
+    return report
+
+
+def _claim() -> str:
+    report = _report()
     if "tasks" in report:
         if report.get("status") != "ok" or not report["tasks"]:
             return str(report.get("status", ""))

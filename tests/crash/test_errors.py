@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from deskshell.errors import DeskshellError, OutcomeUnknown
+from deskshell.kernel.assertion import Exists
 from deskshell.kernel.report import TaskReport, UndoReport
 from tests.crash.scenarios import COMMANDS
 from tests.crash.sweep import Scenario, World, assert_journal_is_sound, peaceful, worlds
-from tests.support.desk import Listing
+from tests.support.desk import Bench, Listing, move, over, write
 from tests.support.listing import difference, listing
 from tests.support.seam import Fail, seam
 
@@ -127,3 +128,28 @@ def test_an_incomplete_run_can_be_undone_later(ram: Path) -> None:
         assert report.tasks[0].entries
         assert difference(world.before, world.now()) == []
     assert tried
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES], ids=errno.errorcode.get)
+def test_what_a_rollback_could_not_clear_away_is_left_and_goes_with_an_undo(ram: Path, number: int) -> None:
+    """I5: a temporary that stays is no `rolled-back`; folder times that could not be set are named."""
+    for at in range(200):
+        bench = Bench(ram / str(at))
+        bench.make({"a": "a", "b": "b"})
+        before = bench.listing()
+        plan = bench.plan(
+            move("a", "new/deep/a"), over("b", "x"), write("n", "x").then(Exists(bench.path("m")))
+        )
+        with seam(Fail(at, number)) as failing:
+            try:
+                result: object = bench.run_plan(plan)
+            except DeskshellError as exc:
+                result = exc
+        if not failing.came:
+            return
+        bench.app.recover()
+        if bench.statuses()[:1] == [("run", "incomplete")]:
+            bench.undo()
+        lost = list(getattr(result, "not_restored", ()))
+        assert bench.changes(before) == [] or _only_listed(lost, before, bench.listing()), (at, result)
+    pytest.fail("the run never got to its end")
