@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deskshell.kernel.heirs import Heirs
 from deskshell.slotted import NamedTuple
 
 
@@ -29,13 +30,15 @@ class KnownTimes:
         elif known is not None and over:
             self._by_path[path] = time
 
-    def of(self, path: bytes, time: FolderTime) -> int | None:
-        """What is known of the folder that has `time` now and stands at `path`; None for nothing."""
-        if time.ino in self._by_ino:
-            return self._by_ino[time.ino]
-        known = self._by_path.get(path)  # it may have come back as a copy, which is another object
-        return None if known is None else known.mtime_ns
+    def of(self, path: bytes, ino: int, heirs: Heirs) -> int | None:
+        """What is known of the folder `ino`, or of one for which it stands, at `path` now; None for nothing."""
+        found = self.of_object(ino, heirs)
+        if found is None and (known := self._by_path.get(path)) is not None:
+            return known.mtime_ns
+        return found
 
-    def has(self, ino: int) -> bool:
-        """True when this very folder is known."""
-        return ino in self._by_ino
+    def of_object(self, ino: int, heirs: Heirs) -> int | None:
+        """The same, but not by path."""
+        if ino in self._by_ino:
+            return self._by_ino[ino]
+        return next((self._by_ino[each] for each in heirs.stands_for(ino) if each in self._by_ino), None)

@@ -6,7 +6,7 @@ earlier steps know the object that was; here they learn which copy stands for it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from deskshell.files.identity import Identity, Stat, identity, object_key, same_object
 from deskshell.files.scope import is_within
@@ -27,6 +27,7 @@ class Heirs:
         self.on_back: Tell | None = None
         self.ask: Callable[[Tell], None] | None = None
         self._copies: dict[tuple[int, int], Identity] = {}
+        self._stands_for: dict[int, int] = {}  # inode number of a copy → of what was dropped
 
     def __bool__(self) -> bool:
         return bool(self.by_path) or self.ask is not None
@@ -34,11 +35,13 @@ class Heirs:
     def take_place(self, path: bytes, dropped: Identity, copy: Identity) -> None:
         """`copy` takes the place of `dropped` at `path` now, whatever did before."""
         self.by_path[path] = self._copies[object_key(dropped)] = copy
+        self._stands_for[copy.ino] = dropped.ino
 
     def know(self, path: bytes, dropped: Identity, copy: Identity) -> None:
         """`copy` once took the place of `dropped` at `path`; a newer one may be known to have."""
         self.by_path.setdefault(path, copy)
         self._copies.setdefault(object_key(dropped), copy)
+        self._stands_for.setdefault(copy.ino, dropped.ino)
 
     def of(self, path: bytes, here: Stat, wanted: Identity) -> Identity:
         """What stands for the object `wanted`, of which `here` is looked at under the name `path`.
@@ -48,15 +51,26 @@ class Heirs:
         """
         if same_object(here, wanted):
             return wanted
-        if self.ask is not None:
-            ask, self.ask = self.ask, None
-            ask(self.know)
+        self._ask_once()
         copy = self._last_copy(wanted)
         if copy is not None and same_object(here, copy):
             return copy
         if _unchanged(here, wanted) and any(path != top and is_within(path, top) for top in self.by_path):
             return identity(here)
         return wanted
+
+    def stands_for(self, ino: int) -> Iterator[int]:
+        """The inode numbers of the objects of which `ino` is the copy, and so on."""
+        self._ask_once()
+        for _ in self._stands_for:  # no more than there are, should the records go round in a circle
+            if not (ino := self._stands_for.get(ino, 0)):
+                return
+            yield ino
+
+    def _ask_once(self) -> None:
+        if self.ask is not None:
+            ask, self.ask = self.ask, None
+            ask(self.know)
 
     def _last_copy(self, of: Identity) -> Identity | None:
         """The copy of the copy of …; None when `of` never came back."""

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from deskshell.files.scope import is_within
 from deskshell.kernel.effects import Drop, Effect, Move
 from deskshell.kernel.folder_time import FolderTime, KnownTimes
+from deskshell.kernel.heirs import Heirs
 from deskshell.slotted import NamedTuple
 
 
@@ -59,7 +60,7 @@ class FolderTimes:
         self._events.append(_Moved(src, dst))
 
     def to_set(
-        self, before: KnownTimes, after: KnownTimes, kept_in: Collection[bytes]
+        self, before: KnownTimes, after: KnownTimes, kept_in: Collection[bytes], heirs: Heirs
     ) -> tuple[dict[bytes, int], list[bytes]]:
         """Times to give back by where the folders are now, and folders that others have changed since.
 
@@ -67,6 +68,7 @@ class FolderTimes:
             before: times before the recorded task's first change.
             after: times as that task left the folders.
             kept_in: folders in which something of that task remains: they keep their time.
+            heirs: the copies that stand for folders which were dropped.
         """
         times: dict[bytes, int] = {}
         others: list[bytes] = []
@@ -75,14 +77,14 @@ class FolderTimes:
                 times = _relocated(times, event)
                 continue
             folder, time = event
-            if folder in times and before.has(time.ino):
+            if folder in times and before.of_object(time.ino, heirs) is not None:
                 continue  # this very folder, under another path before
             # What it is to have, and had, but for work undone inside since.
             mtime_ns = times.pop(folder, time.mtime_ns)
-            was = before.of(folder, time)
+            was = before.of(folder, time.ino, heirs)
             if was is None or folder in kept_in:
                 continue
-            if mtime_ns == after.of(folder, time):
+            if mtime_ns == after.of(folder, time.ino, heirs):
                 times[folder] = was
             else:
                 others.append(folder)

@@ -313,7 +313,9 @@ class _Work:
 
     def _times(self, done: Transaction) -> dict[bytes, int]:
         """Folder times to give back: of folders that nobody changed since, and that nothing is left in."""
-        times, others = done.times.to_set(self._walk.before, self._walk.after, self._kept_in)
+        times, others = done.times.to_set(
+            self._walk.before, self._walk.after, self._kept_in, done.ground.heirs
+        )
         done.outcome.notes += [
             f"folder time of `{names.show(each)}` kept (changed by others)" for each in others
         ]

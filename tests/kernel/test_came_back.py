@@ -160,3 +160,24 @@ def test_a_kill_anywhere_in_it_is_taken_back(tmp_path: Path, far: Path) -> None:
         for name in os.listdir(far):
             os.unlink(far / name)
     pytest.fail("the run never got to its end")
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        [write("d/new", ""), delete("d")],
+        [write("d/new", ""), move("d", "d.old"), write("d/x", "")],
+        [move("d/f", "d/g"), move("d", "d.old"), mkdir("d"), move("d.old/h", "d/h")],
+    ],
+    ids=["deleted", "rotated", "replaced"],
+)
+def test_copies_of_folders_have_the_times_of_those_they_stand_for(apart: Bench, plan: list[Do]) -> None:
+    apart.make({"d/f": "f", "d/h": "h"})
+    before = apart.listing()
+    apart.run(*plan)
+    after = apart.listing()
+    for _ in range(3):
+        apart.undo()
+        assert apart.changes(before) == []
+        apart.redo()
+        assert apart.changes(after) == []
