@@ -166,3 +166,20 @@ def test_neither_inspect_nor_dataclasses_is_imported() -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
+
+
+def test_an_init_that_was_put_around_the_first_one_stays() -> None:
+    """A test that gives every object its own clock, say: the compiled `__init__` must not push it out."""
+
+    @slotted()
+    class Thing:
+        size: int = 1
+
+    first = Thing.__init__
+
+    def twice(self: Thing, size: int = 1) -> None:
+        first(self, 2 * size)
+
+    Thing.__init__ = twice  # type: ignore[method-assign]
+
+    assert [Thing(1).size, Thing(2).size] == [2, 4]
