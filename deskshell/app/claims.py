@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deskshell.app import log as journal_log
-from deskshell.app.prepared import step_report
+from deskshell.app.prepared import PlannedReport
 from deskshell.kernel import history, record
 from deskshell.kernel.history import Head
 from deskshell.kernel.report import TaskReport
@@ -83,7 +83,7 @@ def first_result(journal: Journal, claim: Claim, stored: StoredPlan | None) -> T
     begun = {n: journal_log.step_detail(journal, fold, n).report for n in fold.steps if n >= 0}
     report = TaskReport(head.task_id, head.skill, "apply", head.status, list(begun.values()))
     if stored is not None:
-        report.steps = [begun.get(step.n) or step_report(step, "skipped") for step in stored.plan.steps]
+        report.steps = [begun.get(step.n) or PlannedReport(step, "skipped") for step in stored.plan.steps]
     report.rolled_back = int(end.get("rolledBack", 0))
     report.error = end.get("error")
     report.left = record.read_left(end.get("left", ()))

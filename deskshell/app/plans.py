@@ -18,7 +18,7 @@ from deskshell.app import claims
 from deskshell.app.claims import Claim
 from deskshell.app.consent import is_final
 from deskshell.app.desktop import Desktop
-from deskshell.app.prepared import step_report
+from deskshell.app.prepared import StepReports
 from deskshell.errors import DeskshellError, NotFound, PlanConflict, PlanRefused, UsageError
 from deskshell.files import names
 from deskshell.kernel import fingerprint, gate
@@ -76,7 +76,7 @@ class PlanState:
             "front": origin.front,
             "params": dict(origin.params),
             "grants": [grant.to_json() for grant in stored.plan.declared],
-            "steps": [step_report(step, "planned").to_json() for step in stored.plan.steps],
+            "steps": [step.to_json() for step in StepReports(stored.plan.steps)],
             "irreversible": [step.action_id for step in stored.plan.steps if gate.needs_consent(step)],
             "needsConsent": is_final(stored.plan),
             "approved": self.approval is not None,

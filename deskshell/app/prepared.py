@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from deskshell.kernel import gate
 from deskshell.kernel.capability import Grant
 from deskshell.kernel.plan import Plan, Step
 from deskshell.kernel.report import StepReport, TaskReport
 from deskshell.slotted import slotted
+
+if TYPE_CHECKING:
+    from deskshell.kernel.outcome import Outcome
 
 
 @slotted(frozen=True)
@@ -33,8 +37,7 @@ class Prepared:
 
     def report(self) -> TaskReport:
         """The preview: every step `planned`."""
-        steps = [step_report(step, "planned") for step in self.plan.steps]
-        report = TaskReport(None, self.plan.origin.skill, "preview", "planned", steps)
+        report = TaskReport(None, self.plan.origin.skill, "preview", "planned", StepReports(self.plan.steps))
         report.notes = list(self.plan.notes) + self._warnings()
         return report
 
@@ -81,8 +84,38 @@ class Prepared:
                 yield target, _object_kind(step), step.size_bytes, step.n
 
 
+class StepReports(Sequence[StepReport]):
+    """The reports of a plan's steps, each made when it is asked for: of most steps nobody reads one.
+
+    `outcome` is what became of them, None for a plan that was not run.
+    """
+
+    def __init__(self, steps: Sequence[Step], outcome: Outcome | None = None) -> None:
+        self._steps = steps
+        self._outcome = outcome
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def __getitem__(self, index: Any) -> Any:
+        chosen = self._steps[index]
+        return self._report(chosen) if isinstance(chosen, Step) else [self._report(step) for step in chosen]
+
+    def __iter__(self) -> Iterator[StepReport]:
+        return map(self._report, self._steps)
+
+    def _report(self, step: Step) -> StepReport:
+        outcome = self._outcome
+        if outcome is None:
+            return PlannedReport(step, "planned")
+        report = PlannedReport(step, outcome.state.get(step.n, "skipped"))
+        report.error = outcome.errors.get(step.n)
+        report.taken_back = step.n in outcome.taken_back
+        return report
+
+
 class PlannedReport(StepReport):
-    """The report of a plan's step: its words are made when they are read, which of most steps nobody does."""
+    """The report of a plan's step, its words made when they are read."""
 
     __slots__ = ("_action",)
 
@@ -105,11 +138,6 @@ class PlannedReport(StepReport):
     def target(self) -> bytes | str:  # type: ignore[override]
         """What the step is about."""
         return self._action.target()
-
-
-def step_report(step: Step, status: str) -> StepReport:
-    """A step as reports have it."""
-    return PlannedReport(step, status)
 
 
 def _object_kind(step: Step) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing as closes
 from typing import Any
 
-from deskshell.app.prepared import step_report
+from deskshell.app.prepared import StepReports
 from deskshell.errors import Conflict, PlanRefused, StepFailed
 from deskshell.kernel import fingerprint, gate, record, room
 from deskshell.kernel.capability import Grant, path_roots
@@ -116,12 +116,7 @@ def _begin(plan: Plan, granted: tuple[Grant, ...], ground: Ground) -> dict[str, 
 
 
 def _report(plan: Plan, outcome: Outcome) -> TaskReport:
-    steps = []
-    for step in plan.steps:
-        report = step_report(step, outcome.state.get(step.n, "skipped"))
-        report.error = outcome.errors.get(step.n)
-        report.taken_back = step.n in outcome.taken_back
-        steps.append(report)
+    steps = StepReports(plan.steps, outcome)
     found = TaskReport(outcome.task_id, plan.origin.skill, "apply", outcome.status, steps)
     found.rolled_back = outcome.rolled_back
     found.error = outcome.error
@@ -130,6 +125,12 @@ def _report(plan: Plan, outcome: Outcome) -> TaskReport:
     found.notes = list(plan.notes)
     found.signum = outcome.signum
     found.files = sum(
-        1 for step in steps if step.status == "ok" and step.kind not in ("fs.mkdir", "noop", "http.request")
+        1
+        for step in plan.steps
+        if step.action.kind not in _NO_FILES and outcome.state.get(step.n, "") == "ok"
     )
     return found
+
+
+#: Kinds of action that change no file.
+_NO_FILES = frozenset(("fs.mkdir", "noop", "http.request"))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from deskshell.errors import DeskshellError
@@ -78,7 +78,7 @@ class TaskReport:
     skill: str
     mode: str
     status: str
-    steps: list[StepReport] = field(default_factory=list)
+    steps: Sequence[StepReport] = field(default_factory=list)
     rolled_back: int = 0
     error: str | None = None
     left: list[Left] = field(default_factory=list)

@@ -229,9 +229,11 @@ class View:
         self.need_parent(dst, step)
         if is_folder and self._parted(node, dst):
             packed = None
-        self._put(src, step, is_folder)
+        old, new = src.rpartition(b"/"), dst.rpartition(b"/")
+        name = old[2] if old[2] == new[2] else new[2]  # mostly the same, and then kept once
+        self._set(old[0], old[2], step, is_folder)
         # Written out: `_replace` takes longer than all the rest of this.
-        self._put(dst, Node(kind, size, origin, packed, step, nlink), is_folder)
+        self._set(new[0], name, Node(kind, size, origin, packed, step, nlink), is_folder)
         if is_folder:
             self._rekey(src, dst)
 
@@ -349,6 +351,9 @@ class View:
     def _put(self, path: bytes, planned: Change, is_folder: bool) -> None:
         """`is_folder` says that a folder comes, goes or changes there, for that moves what is below it."""
         parent, _, name = path.rpartition(b"/")
+        self._set(parent, name, planned, is_folder)
+
+    def _set(self, parent: bytes, name: bytes, planned: Change, is_folder: bool) -> None:
         over = self._over.get(parent)
         if over is None:
             over = self._over[parent] = {}

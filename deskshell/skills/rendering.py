@@ -57,12 +57,15 @@ _NO_NAMES = frozenset((b"", b".", b"..", b"~"))
 
 @slotted()
 class Rendered:
-    """One action to be: its table, its id, its kind's values, and what it is about."""
+    """One action to be: its table, its id, its kind's values, and what it is about, where that is asked for again."""
 
     step: CompiledStep
     action_id: str
     args: dict[str, Any]
     subject: Subject
+
+
+_NOBODY = Subject()
 
 
 class CompiledStep:
@@ -96,7 +99,8 @@ class CompiledStep:
 
     def render(self, subject: Subject) -> Rendered:
         """The id and the values for one item."""
-        return Rendered(self, self._id(subject), self._render(subject), subject)
+        kept = subject if self._asserts or self.undo_kind is not None else _NOBODY
+        return Rendered(self, self._id(subject), self._render(subject), kept)
 
     def asserts(self, rendered: Rendered) -> tuple[Assertion, ...]:
         """The post-conditions, in which the step's own keys can be named."""

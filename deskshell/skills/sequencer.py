@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from deskshell.errors import DeskshellError, PlanConflict
 from deskshell.files import names
@@ -14,6 +15,7 @@ from deskshell.skills.select import World, select
 from deskshell.skills.subject import Subject
 
 _MOVE = "fs.move"
+T = TypeVar("T")
 
 
 class Sequencer:
@@ -41,7 +43,7 @@ class Sequencer:
         """The actions of one table, over the tree as the steps so far will leave it."""
         for_each = step.spec.for_each
         subjects = [Subject()] if for_each is None else select(for_each, self._values, self._world, step.name)
-        items = [_named(step, subject) for subject in subjects]
+        items = [_named(step, subject) for subject in _consume(subjects)]
         if len(items) > 1 and step.one_target:
             one, two = items[0].action_id, items[1].action_id
             target = items[0].args[step.kind.conflict_param]
@@ -116,8 +118,8 @@ class Sequencer:
         return items if any(item.args["from"] in taken for item in items) else None
 
 
-def _consume(items: list[Rendered]) -> Iterator[Rendered]:
-    """Each item in turn, given up by the list: what was planned need not be kept twice."""
+def _consume(items: list[T]) -> Iterator[T]:
+    """Each item in turn, given up by the list: what was rendered or planned need not be kept twice."""
     items.reverse()
     while items:
         yield items.pop()
