@@ -50,9 +50,9 @@ class FsChmod(Action):
                 f"step `{step}`: `{names.show(self.path)}` is a link, which has no mode of its own",
                 hint="name what it points to, inside the scope",
             )
-        if node.kind != "folder" and node.id is not None and node.nlink > 1:
+        if node.kind != "folder" and (count := view.names_of(node)) > 1:
             raise PlanConflict(
-                f"step `{step}`: `{names.show(self.path)}` has {node.nlink} names, of which another "
+                f"step `{step}`: `{names.show(self.path)}` has {count} names, of which another "
                 "may lie outside the scope",
                 hint="replace it by a copy first",
             )

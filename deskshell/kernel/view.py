@@ -24,7 +24,7 @@ class Node(NamedTuple):
 
     `origin` is the path at which its bytes can be read from disk now, None for what a step will
     make; `id` is None for what is not there yet; `by` is the step that put it here, None for what
-    stands on disk; `nlink` counts the names that it has there.
+    stands on disk.
     """
 
     kind: str
@@ -32,7 +32,6 @@ class Node(NamedTuple):
     origin: bytes | None
     id: Packed | None
     by: str | None = None
-    nlink: int = 1
 
 
 class Entry(NamedTuple):
@@ -50,14 +49,14 @@ class Entry(NamedTuple):
 
 
 Change: TypeAlias = Node | str
-"""What a name stands for after the planned steps: an object, or none since the step of this id took it away."""
+"""What a path stands for after the planned steps: an object, or none since the step of this id took it away."""
 
 
 class View:
     """A folder tree as planned. Paths are absolute bytes whose parents are resolved."""
 
     def __init__(self) -> None:
-        self._over: dict[bytes, dict[bytes, Change]] = {}  # parent → name → what is planned for it
+        self._over: dict[bytes, dict[bytes, Change]] = {}  # folder → path in it → what is planned for it
         self._folders_made: list[tuple[bytes, bool]] = []
         self._early: set[bytes] = set()
         self._read_whole: dict[bytes, None] = {}  # folders that a step reads with all that is in them
@@ -73,13 +72,15 @@ class View:
         """The object at `path` (a link is the link), or None."""
         parent, _, name = path.rpartition(b"/")
         over = self._over.get(parent)
-        planned = None if over is None else over.get(name)
+        planned = None if over is None else over.get(path)
         if planned is not None:
             return planned if type(planned) is Node else None
         if not self._over:
             return self._from_disk(path, path, None)
         origin, by = self._trace(parent)
-        return None if origin is None else self._from_disk(path, origin + b"/" + name, by)
+        if origin is None:
+            return None
+        return self._from_disk(path, path if origin == parent else origin + b"/" + name, by)
 
     def exists(self, path: bytes) -> bool:
         """True when anything, a dangling link included, has this name."""
@@ -105,7 +106,7 @@ class View:
         if not folder:
             return b"", None
         parent, _, name = folder.rpartition(b"/")
-        node = self._over.get(parent, {}).get(name)
+        node = self._over.get(parent, {}).get(folder)
         if node is not None:
             if isinstance(node, str) or node.kind != "folder":
                 return None, None
@@ -113,26 +114,10 @@ class View:
         above, by = self._trace(parent)
         return (None if above is None else above + b"/" + name), by
 
-    def scan(self, folder: bytes) -> Iterator[tuple[bytes, Node]]:
-        """Names and objects directly in `folder`, in byte order of names; nothing when it is missing.
-
-        Raises OSError (EACCES) when the folder cannot be read.
-        """
-        over = self._over.get(folder, {})
-        origin, by = self._trace(folder)
-        found = [name for name, node in over.items() if isinstance(node, Node)]
-        if origin is not None:
-            try:
-                found += [name for name in os.listdir(origin or b"/") if name not in over]
-            except (FileNotFoundError, NotADirectoryError):
-                pass
-        for name in sorted(found):
-            node = over.get(name)
-            if node is None:
-                assert origin is not None
-                node = self._from_disk(None, origin + b"/" + name, by)
-            if isinstance(node, Node):
-                yield name, node
+    def names_of(self, node: Node) -> int:
+        """How many names the object has on disk; 1 for what is not there yet."""
+        found = stat_path(node.origin) if node.origin is not None and node.id is not None else None
+        return 1 if found is None else found.nlink
 
     def entries(self, folder: bytes) -> Iterator[Entry]:
         """What is directly in `folder`, in no order and without looking at each: for selectors.
@@ -142,9 +127,9 @@ class View:
         folder = folder.rstrip(b"/")
         over = self._over.get(folder, {})
         origin, by = self._trace(folder)
-        for name, node in over.items():
+        for path, node in over.items():
             if isinstance(node, Node):
-                yield Entry(name, node.kind, node.origin, node, 0)
+                yield Entry(path.rpartition(b"/")[2], node.kind, node.origin, node, 0)
         if origin is None:
             return
         try:
@@ -154,7 +139,7 @@ class View:
         with listing:
             for entry in listing:
                 name = entry.name
-                if over and name in over:
+                if over and folder + b"/" + name in over:
                     continue
                 where = origin + b"/" + name
                 copied = self._from_disk(None, where, by) if by else None  # comes along with a copy
@@ -172,7 +157,7 @@ class View:
             self._seen.setdefault(path, packed)
         if found is None:
             return None
-        return Node(found.kind, found.size, origin, packed, by, found.nlink)
+        return Node(found.kind, found.size, origin, packed, by)
 
     def take_seen(self) -> Sequence[Sight]:
         """What was looked at on disk since the last call: the state that a step is planned for."""
@@ -222,18 +207,16 @@ class View:
             self.need_replaceable(dst, step)
         else:
             self.need_free(dst, step)
-        kind, size, origin, packed, _, nlink = node
+        kind, size, origin, packed, _ = node
         is_folder = kind == "folder"
         if is_folder:
             self.refuse_inside(src, dst, node, step)
         self.need_parent(dst, step)
         if is_folder and self._parted(node, dst):
             packed = None
-        old, new = src.rpartition(b"/"), dst.rpartition(b"/")
-        name = old[2] if old[2] == new[2] else new[2]  # mostly the same, and then kept once
-        self._set(old[0], old[2], step, is_folder)
+        self._put(src, step, is_folder)
         # Written out: `_replace` takes longer than all the rest of this.
-        self._set(new[0], name, Node(kind, size, origin, packed, step, nlink), is_folder)
+        self._put(dst, Node(kind, size, origin, packed, step), is_folder)
         if is_folder:
             self._rekey(src, dst)
 
@@ -308,8 +291,8 @@ class View:
         if node is None:
             self._seen.pop(parent, None)  # that it is free is looked at again by the step that makes it
             self.need_parent(parent, step)
-            above, _, name = parent.rpartition(b"/")
-            free = name not in self._over.get(above, ())  # the disk, no planned change, says so
+            above = parent.rpartition(b"/")[0]
+            free = parent not in self._over.get(above, ())  # the disk, no planned change, says so
             early = free and (above in self._early or self.origin_of(above) == above)
             early = early and not any(is_within(parent, whole) for whole in self._read_whole)
             if early:
@@ -350,14 +333,11 @@ class View:
 
     def _put(self, path: bytes, planned: Change, is_folder: bool) -> None:
         """`is_folder` says that a folder comes, goes or changes there, for that moves what is below it."""
-        parent, _, name = path.rpartition(b"/")
-        self._set(parent, name, planned, is_folder)
-
-    def _set(self, parent: bytes, name: bytes, planned: Change, is_folder: bool) -> None:
+        parent = path.rpartition(b"/")[0]
         over = self._over.get(parent)
         if over is None:
             over = self._over[parent] = {}
-        over[name] = planned
+        over[path] = planned
         if is_folder:
             self._traces.clear()
             self._standing.clear()
@@ -365,15 +345,18 @@ class View:
     def _rekey(self, src: bytes, dst: bytes) -> None:
         below = src + b"/"
         for parent in [each for each in self._over if each == src or each.startswith(below)]:
-            self._over.setdefault(dst + parent[len(src) :], {}).update(self._over.pop(parent))
+            inner = self._over.pop(parent)
+            self._over.setdefault(dst + parent[len(src) :], {}).update(
+                {dst + path[len(src) :]: each for path, each in inner.items()}
+            )
 
     def _copy_below(self, src: bytes, dst: bytes, step: str) -> None:
         """What earlier steps will have done inside `src` comes along with its copy."""
         for parent, inner in list(self._over.items()):
             if parent == src or parent.startswith(src + b"/"):
                 self._over[dst + parent[len(src) :]] = {
-                    name: each if isinstance(each, str) else _copied(each, step)
-                    for name, each in inner.items()
+                    dst + path[len(src) :]: each if isinstance(each, str) else _copied(each, step)
+                    for path, each in inner.items()
                 }
 
     def _drop_below(self, path: bytes) -> None:
@@ -382,8 +365,7 @@ class View:
             del self._over[parent]
 
     def _missing(self, path: bytes, step: str) -> NoReturn:
-        parent, _, name = path.rpartition(b"/")
-        by = self._over.get(parent, {}).get(name)
+        by = self._over.get(path.rpartition(b"/")[0], {}).get(path)
         why = f": step `{by}` has moved or removed it" if by else ""
         raise PlanConflict(
             f"step `{step}`: `{names.show(path)}` does not exist{why}",

@@ -91,8 +91,8 @@ def test_later_steps_see_what_is_in_a_planned_copy(world: World) -> None:
     FsMove.build({"from": world.path("a/x"), "to": world.path("a/z")}).simulate(view, "move:x")
     copy(world, "a", "b").simulate(view, "copy:a")
 
-    assert [name for name, _ in view.scan(world.path("b"))] == [b"in", b"z"]
-    assert [name for name, _ in view.scan(world.path("b/in"))] == [b"y"]
+    assert {entry.name for entry in view.entries(world.path("b"))} == {b"in", b"z"}
+    assert {entry.name for entry in view.entries(world.path("b/in"))} == {b"y"}
     node = view.look(world.path("b/in/y"))
     assert node is not None
     assert (node.by, node.id, node.origin) == ("copy:a", None, world.path("a/in/y"))
