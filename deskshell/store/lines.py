@@ -10,11 +10,15 @@ before `,"check":"`. The very first line of a journal follows the check `START`.
 from __future__ import annotations
 
 import json
-from hashlib import sha256
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from deskshell.errors import StateFolderError
 from deskshell.slotted import NamedTuple
+
+if TYPE_CHECKING:
+    import hashlib
+    from collections.abc import Callable
 
 FORMAT = 1
 START = b"0" * 32
@@ -64,7 +68,15 @@ class Header(NamedTuple):
 
 def check_of(previous: bytes, content: bytes) -> bytes:
     """The check of a line: `content` is the line up to `,"check":"`."""
-    return sha256(previous + content).hexdigest()[:32].encode()
+    return _sha256()(previous + content).hexdigest()[:32].encode()
+
+
+@cache
+def _sha256() -> Callable[[bytes], hashlib._Hash]:
+    """Imported with the first line that is sealed or verified: it takes a twentieth of a `log`."""
+    from hashlib import sha256
+
+    return sha256
 
 
 def seal_line(body: bytes, seq: int, durable: int, previous: bytes) -> tuple[bytes, bytes]:
