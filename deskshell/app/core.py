@@ -57,6 +57,7 @@ class App(Planning):
         self.front = front
         self.owner = owner or owner_id()
         self.desktop = Desktop(settings, LazyKinds(), progress)
+        self._progress = progress
 
     # skills
 
@@ -140,6 +141,7 @@ class App(Planning):
             within=within,
             front=self.front,
             owner=self.owner,
+            progress=self._progress if self.front == "cli" else None,  # a client counts the steps of the run
         )
         return Prepared(roots.restrict(plan, within))
 

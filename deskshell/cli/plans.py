@@ -70,7 +70,7 @@ def _plan(
     from deskshell.cli.run import parameters
     from deskshell.cli.session import open_app, working_folder
 
-    app, cwd = open_app(), working_folder()
+    app, cwd = open_app(progress=not json), working_folder()
     prepared = app.prepare(skill, parameters(values or ()), cwd=cwd)
     if not prepared.plan.steps:
         if json:

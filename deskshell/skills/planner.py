@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from deskshell.files import names, paths
 from deskshell.kernel import roots
 from deskshell.kernel.capability import Checker
+from deskshell.kernel.desk import Quiet
 from deskshell.kernel.plan import Origin, Plan
 from deskshell.kernel.roots import Roots
 from deskshell.kernel.view import View
@@ -25,6 +26,7 @@ from deskshell.skills.walk import Notes, StateFolder
 from deskshell.slotted import replace
 
 if TYPE_CHECKING:
+    from deskshell.kernel.context import Progress
     from deskshell.skills.library import Skill
     from deskshell.skills.model import Manifest
 
@@ -42,6 +44,7 @@ def plan_skill(
     front: str = "cli",
     owner: str = "",
     refs: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """Plan one run of a skill. Reads inside the declared `fs.read` scopes only, and changes nothing.
 
@@ -57,6 +60,7 @@ def plan_skill(
         front: see `kernel.plan.Origin`, as for
         owner: who asks, and
         refs: identifiers from outside.
+        progress: told of long walks and plans; None: nobody watches.
 
     Raises:
         UsageError: a parameter is unknown, missing or of the wrong type.
@@ -83,6 +87,7 @@ def plan_skill(
         state_folder=state_folder,
         grants=grants,
         within=within,
+        progress=progress or Quiet(),
     )
 
 
@@ -124,6 +129,7 @@ def plan_actions(
         state_folder=state_folder,
         grants=grants,
         within=within,
+        progress=Quiet(),
     )
 
 
@@ -143,6 +149,7 @@ def _plan(
     state_folder: bytes,
     grants: Iterable[str] | None,
     within: Roots | None,
+    progress: Progress,
 ) -> Plan:
     values = params.parse(manifest, given, where)
     scope = Values(values, now)
@@ -150,14 +157,14 @@ def _plan(
     granted = roots.narrow(declared.narrow(every, grants), within)
     view = View()
     state = StateFolder(paths.resolve(state_folder))
-    world = World(view, Checker(every, granted), where, now, state, Notes())
+    world = World(view, Checker(every, granted), where, now, state, Notes(), progress)
     builder = Builder(view, kinds, state)
     targets = Targets(where)
     steps = [
         CompiledStep(spec, spec.id or f"step {n}", kinds, scope, targets)
         for n, spec in enumerate(manifest.steps, 1)
     ]
-    with _no_cycle_search():
+    with _no_cycle_search(), _finishing(progress):
         Sequencer(steps, scope, world, builder).run()
         plan = Plan(
             replace(origin, params=params.to_json(values)),
@@ -181,3 +188,12 @@ def _no_cycle_search() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+
+
+@contextmanager
+def _finishing(progress: Progress) -> Iterator[None]:
+    """Nothing is drawn any more once the plan is made, or why it cannot be is told."""
+    try:
+        yield
+    finally:
+        progress.finish()

@@ -18,6 +18,7 @@ from deskshell.skills.walk import Notes, StateFolder
 from deskshell.slotted import slotted
 
 if TYPE_CHECKING:
+    from deskshell.kernel.context import Progress
     from deskshell.skills.model import ForEach
 
 _WANTED = {"files": ("file",), "folders": ("folder",), "paths": ("file", "folder", "link", "special")}
@@ -34,6 +35,7 @@ class World:
     now: datetime
     state: StateFolder
     notes: Notes
+    progress: Progress
 
 
 def select(spec: ForEach, values: Values, world: World, step: str) -> list[Subject]:
@@ -110,7 +112,16 @@ def _find(spec: ForEach, values: Values, world: World, step: str) -> Iterable[Fo
         world.checker.check(step, [path_need(FS_READ, _read_root(pattern, base))])
         _need_folders(parsed, values, world)
         if walk.check_base(world.view, base, f"`{names.show(base)}`"):
-            yield from walk.find(world.view, pattern, base, skip=skip, state=world.state, notes=world.notes)
+            world.progress.start("looking", 0)
+            yield from walk.find(
+                world.view,
+                pattern,
+                base,
+                skip=skip,
+                state=world.state,
+                notes=world.notes,
+                progress=world.progress,
+            )
 
 
 def _read_root(pattern: glob.Pattern, base: bytes) -> bytes:

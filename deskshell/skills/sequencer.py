@@ -15,6 +15,7 @@ from deskshell.skills.select import World, select
 from deskshell.skills.subject import Subject
 
 _MOVE = "fs.move"
+_TOLD_EVERY = 100
 T = TypeVar("T")
 
 
@@ -35,7 +36,7 @@ class Sequencer:
             if step.spec.action == _MOVE:
                 at += self._moves(at)
                 continue
-            for item in _consume(self._items(step)):
+            for item in self._told(self._items(step)):
                 self._add(item)
             at += 1
 
@@ -59,6 +60,15 @@ class Sequencer:
         except Skipped as skipped:
             self._world.notes.add(skipped.reason, skipped.path)
 
+    def _told(self, items: list[Rendered]) -> Iterator[Rendered]:
+        """Each item in turn, given up by the list, and who watches is told of every hundred."""
+        progress = self._world.progress
+        progress.start("planning", len(items))
+        for count, item in enumerate(_consume(items), 1):
+            yield item
+            if not count % _TOLD_EVERY:
+                progress.advance(_TOLD_EVERY)
+
     # moves
 
     def _moves(self, at: int) -> int:
@@ -74,7 +84,7 @@ class Sequencer:
         pairs = [(item.args["from"], item.args["to"]) for item in group]
         if not moves.entangled(pairs):
             del pairs
-            for item in _consume(group):
+            for item in self._told(group):
                 self._add_move(item)
             return tables
         _refuse_shared(group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from deskshell.errors import NotFound, ScopeError
 from deskshell.files import names
@@ -14,6 +15,10 @@ from deskshell.skills.glob import DEEP, Matcher, Part, Pattern
 from deskshell.skills.subject import Found
 from deskshell.slotted import field, slotted
 
+if TYPE_CHECKING:
+    from deskshell.kernel.context import Progress
+
+_TOLD_EVERY = 1000
 _OWN = b".deskshell-"  # temporaries and hops of a task that runs, or that a crash left to recovery
 
 
@@ -96,9 +101,18 @@ class Skip:
 
 
 def find(
-    view: View, pattern: Pattern, base: bytes, *, skip: Skip, state: StateFolder, notes: Notes
+    view: View,
+    pattern: Pattern,
+    base: bytes,
+    *,
+    skip: Skip,
+    state: StateFolder,
+    notes: Notes,
+    progress: Progress,
 ) -> Iterator[Found]:
     """Objects of every kind that `pattern` matches below `base` (its base, resolved), in no order.
+
+    `progress` is told of every thousand objects looked at.
 
     Raises:
         NotFound, ScopeError: `base` is no folder, or cannot be read. A folder below it that cannot be read is noted.
@@ -106,12 +120,16 @@ def find(
     automaton = _Automaton(pattern.parts)
     todo = [(base, automaton.start)]
     cut = len(base) + (0 if base.endswith(b"/") else 1)
+    looked = 0
     while todo:
         folder, states = todo.pop()
         prefix = folder if folder.endswith(b"/") else folder + b"/"
         tests, deep = automaton.tests(states)
         try:
             for entry in _entries(view, prefix, pattern.parts, states):
+                looked += 1
+                if not looked % _TOLD_EVERY:
+                    progress.advance(_TOLD_EVERY)
                 name = entry.name
                 if name.startswith(_OWN) or (skip.name is not None and skip.name(name)):
                     continue
