@@ -17,7 +17,8 @@ class Shape:
 
     `steps` is the manifest's steps as TOML; `first` are commands run before it, undisturbed; `run` is
     the command under test. `ends_at` says what a finished `run` leaves: `after` (the steps done) or
-    `before` (as the world was before `first`). `fails` marks a plan whose last step fails.
+    `before` (as the world was before `first`). `fails` marks a plan whose last step fails; `apart` puts the state
+    folder on another file system, so that nothing can be held by rename.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Shape:
     edit: str = ""
     fails: bool = False
     cross_device: bool = False
+    apart: bool = False
     env: dict[str, str] = field(default_factory=dict)
 
 
@@ -74,18 +76,14 @@ _CYCLE = (
 _CHAIN = _step("fs.move", "one", from_=_q("{folder}/a.txt"), to=_q("{folder}/m/a.txt")) + _step(
     "fs.move", "two", from_=_q("{folder}/m"), to=_q("{folder}/n")
 )
-_FAILING = (
-    _MOVE
-    + _OVER
-    + _step(
-        "fs.write",
-        "fails",
-        path=_q("{folder}/fails.txt"),
-        text=_q("x"),
-        assert_='[{ exists = "{folder}/never" }]',
-    )
-    + _CHMOD
+_FAILS = _step(
+    "fs.write",
+    "fails",
+    path=_q("{folder}/fails.txt"),
+    text=_q("x"),
+    assert_='[{ exists = "{folder}/never" }]',
 )
+_FAILING = _MOVE + _OVER + _FAILS + _CHMOD
 _ALL = _MOVE + _NEW + _OVER + _DELETE + _COPY + _LINK + _MKDIR
 _ACROSS = _step("fs.move", "across", from_=_q("{folder}/a.txt"), to=_q("{other}/a.txt"))
 _ACROSS_FOLDER = _step("fs.move", "across-folder", from_=_q("{folder}/sub"), to=_q("{other}/sub"))
@@ -151,6 +149,26 @@ SHAPES: tuple[Shape, ...] = (
     Shape("across", _WORLD, _ACROSS, cross_device=True),
     Shape("across-folder", _WORLD, _ACROSS_FOLDER, cross_device=True),
     Shape("across-undo", _WORLD, _ACROSS + _ACROSS_FOLDER, first=(_RUN,), run=_UNDO, cross_device=True),
+    Shape("apart", _WORLD, _OVER + _DELETE + _DELETE_FOLDER, cross_device=True, apart=True),
+    Shape("apart-failing", _WORLD, _OVER + _DELETE + _FAILS, fails=True, cross_device=True, apart=True),
+    Shape(
+        "apart-undo",
+        _WORLD,
+        _OVER + _DELETE + _DELETE_FOLDER,
+        first=(_RUN,),
+        run=_UNDO,
+        cross_device=True,
+        apart=True,
+    ),
+    Shape(
+        "apart-redo",
+        _WORLD,
+        _OVER + _DELETE + _DELETE_FOLDER,
+        first=(_RUN, _UNDO),
+        run="deskshell redo --json",
+        cross_device=True,
+        apart=True,
+    ),
 )
 
 

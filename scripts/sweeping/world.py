@@ -68,7 +68,7 @@ def environment(shape: Shape, box: Path) -> dict[str, str]:
     return {
         **os.environ,
         **shape.env,
-        "DESKSHELL_HOME": str(box / "state"),
+        "DESKSHELL_HOME": str((other_folder(box) if shape.apart else box) / "state"),
         "HOME": str(box / "home"),
         "PYTHONPATH": str(ROOT),
         "NO_COLOR": "1",
@@ -147,7 +147,7 @@ def _tree(box: Path) -> dict[str, Any]:
         for label, top in tops.items()
         if top.exists()
         for name, entry in listing(top).items()
-        if (label, name) != ("other", ".")
+        if (label, name) != ("other", ".") and (label, name.partition("/")[0]) != ("other", "state")
     }
 
 
