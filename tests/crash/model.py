@@ -1,19 +1,24 @@
 """A folder as a dictionary, what each kind of step makes of it, and plans that fit a given folder.
 
-A model maps a relative path to its content: text for a file, None for a folder, ("->", target) for a link.
+A model maps a relative path to its content: text for a file, None for a folder, ("->", target) for a link,
+("gz", content) and ("tar", model) for archives.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.support.desk import Bench, Do, chmod, copy, delete, mkdir, move, over, symlink, write
+from tests.support.desk import Bench, Do, chmod, compress, copy, delete, mkdir, move, over, symlink, write
 
-Content = str | tuple[str, str] | None
+Content = str | tuple[str, Any] | None
 Model = dict[str, Content]
 
 NAMES = ("a", "b", "c", "d", "é", os.fsdecode(b"\xff"))
@@ -70,7 +75,7 @@ def put(model: Model, path: str, what: Model) -> None:
 @st.composite
 def steps(draw: st.DrawFn, model: Model) -> Do | None:
     """One step that fits `model`, which is changed as the step will; None when what was drawn does not fit."""
-    kind = draw(st.sampled_from(["move", "write", "over", "delete", "mkdir", "chmod", "link", "copy"]))
+    kind = draw(st.sampled_from(list(MAKERS)))
     path, other, text = draw(paths), draw(paths), draw(texts)
     return MAKERS[kind](model, path, other, text)
 
@@ -127,6 +132,29 @@ def _link(model: Model, path: str, other: str, text: str) -> Do | None:
     return symlink(path, other)
 
 
+def _compress(model: Model, path: str, other: str, text: str) -> Do | None:
+    """A file as gzip, a folder as tar; the original is kept for some of the texts."""
+    if path not in model or not is_free(model, other) or (other + "/").startswith(path + "/"):
+        return None
+    there, keep = model[path], bool(text)
+    if isinstance(there, tuple) and there[0] == "->":
+        return None
+    inside = {each[len(path) + 1 :]: model[each] for each in below(model, path) if each != path}
+    put(model, other, {"": ("gz", there) if there is not None else ("tar", inside)})
+    if not keep:
+        take(model, path)
+    return compress(path, other, format="tar.gz" if there is None else "gzip", keep=keep)
+
+
+def _rotate(model: Model, path: str, other: str, text: str) -> Do | None:
+    free = next((name for n in range(2, 7) if (name := f"{path}.{n}") not in model), None)
+    there = model.get(path)
+    if there is None or free is None or (isinstance(there, tuple) and there[0] == "->"):
+        return None
+    model[free], model[path] = there, ""
+    return Do("log.rotate", {"path": path})
+
+
 MAKERS: dict[str, Callable[[Model, str, str, str], Do | None]] = {
     "move": _move,
     "copy": _copy,
@@ -136,6 +164,8 @@ MAKERS: dict[str, Callable[[Model, str, str, str], Do | None]] = {
     "mkdir": _mkdir,
     "chmod": _chmod,
     "link": _link,
+    "compress": _compress,
+    "rotate": _rotate,
 }
 
 
@@ -176,5 +206,27 @@ def read(root: Path) -> Model:
             elif os.path.isdir(path):
                 found[key] = None
             else:
-                found[key] = Path(path).read_text()
+                found[key] = _content(Path(path).read_bytes())
     return found
+
+
+def _content(data: bytes) -> Content:
+    """The content of a file, archives unpacked."""
+    if data[:2] != b"\x1f\x8b":
+        return data.decode()
+    inside = gzip.decompress(data)
+    if inside[257:262] != b"ustar":
+        return ("gz", _content(inside))
+    found: Model = {}
+    with tarfile.open(fileobj=io.BytesIO(inside), encoding="utf-8", errors="surrogateescape") as archive:
+        for info in archive:
+            name = info.name.partition("/")[2]
+            if info.issym():
+                found[name] = ("->", info.linkname)
+            elif info.isfile():
+                file = archive.extractfile(info)
+                assert file is not None
+                found[name] = _content(file.read())
+            elif name:
+                found[name] = None
+    return ("tar", found)

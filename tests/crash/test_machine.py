@@ -168,7 +168,9 @@ class People(RuleBasedStateMachine):
     @invariant()
     def nothing_of_mine_is_lost(self) -> None:
         tops = [self.bench.root, self.bench.state / "held", self.bench.state / "kept"]
-        there = {path.read_text() for top in tops if top.exists() for path in _files_below(top)}
+        there = {
+            path.read_text(errors="replace") for top in tops if top.exists() for path in _files_below(top)
+        }
         assert self.mine <= there
 
     @invariant()
