@@ -81,6 +81,7 @@ def test_a_second_process_is_told_who_holds_the_lock(lock: TaskLock) -> None:
 
 
 def test_the_lock_of_a_killed_process_is_free(lock: TaskLock) -> None:
+    """I3: a dead holder holds nothing."""
     with process(HOLD, lock.path) as other:
         assert said(other) == "held"
         other.send_signal(signal.SIGKILL)

@@ -43,6 +43,7 @@ def test_a_segment_with_nothing_but_its_header_is_never_retired(state: StateFold
 
 
 def test_a_retired_segment_keeps_its_bytes(journal: Journal, state: StateFolder) -> None:
+    """I4: a rotation is a rename."""
     journal.append_object({"text": "x"})
     journal.sync()
     before = state.journal_path.read_bytes()

@@ -46,7 +46,7 @@ def writer(state: StateFolder, name: str, lines: int) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 def test_many_writers_and_rotations_lose_no_line_and_double_none(state: StateFolder) -> None:
-    """F26: processes rotated the same log, and some went on writing into the renamed file."""
+    """I3 and I4. F26: processes rotated the same log, and some went on writing into the renamed file."""
     writers = [writer(state, str(number), 50) for number in range(8)]
     seen = 0
     while any(child.poll() is None for child in writers):
@@ -71,6 +71,7 @@ def test_many_writers_and_rotations_lose_no_line_and_double_none(state: StateFol
 
 @pytest.mark.slow
 def test_a_writer_killed_at_any_time_leaves_a_journal_that_goes_on(state: StateFolder) -> None:
+    """I3 and I4."""
     acknowledged: list[str] = []
     for name in range(12):
         child = writer(state, str(name), 1000)

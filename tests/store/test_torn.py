@@ -64,6 +64,7 @@ def check_goes_on(state: StateFolder, damaged: bytes, expected: Readable) -> Non
 
 
 def test_every_cut_leaves_the_lines_before_it(state: StateFolder, no_sync: None) -> None:
+    """I4: whatever is cut off, the lines before it stay as they are."""
     whole = sample(state, lines=8)
     header_bytes = whole.index(b"\n") + 1
 
@@ -223,6 +224,7 @@ def test_a_record_after_a_torn_one_stands_on_its_own_line(state: StateFolder) ->
 
 
 def test_garbage_behind_the_last_line_is_set_aside(state: StateFolder) -> None:
+    """I4: set aside, not overwritten."""
     whole = sample(state, lines=3)
     start_anew(state, whole + b"\0" * 5000)
     writer = Journal(state)
