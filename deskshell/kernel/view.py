@@ -344,6 +344,7 @@ class View:
 
     def _rekey(self, src: bytes, dst: bytes) -> None:
         below = src + b"/"
+        self._forget_early(src)
         for parent in [each for each in self._over if each == src or each.startswith(below)]:
             inner = self._over.pop(parent)
             self._over.setdefault(dst + parent[len(src) :], {}).update(
@@ -359,8 +360,13 @@ class View:
                     for path, each in inner.items()
                 }
 
+    def _forget_early(self, path: bytes) -> None:
+        """What is made there from now on belongs to another folder, which cannot be made before this step."""
+        self._early = {each for each in self._early if not is_within(each, path)}
+
     def _drop_below(self, path: bytes) -> None:
         below = path + b"/"
+        self._forget_early(path)
         for parent in [each for each in self._over if each == path or each.startswith(below)]:
             del self._over[parent]
 

@@ -265,6 +265,16 @@ def test_a_folder_in_the_way_of_an_earlier_step_is_made_after_it(planning):
     assert [step.action_id for step in plan.ordered()] == ["a->c", "folder:a", "b->a/b"]
 
 
+def test_a_folder_in_one_that_took_the_place_of_another_is_made_after_it(planning):
+    """Its path is the same, and yet it cannot be made with the first one."""
+    make_files(planning.folder, {"f": "F", "g": "G"})
+    plan = planning.steps(moves(("f", "b/f"), ("b", "a"), ("g", "b/in/g")))
+    assert [step.action_id for step in plan.ordered()] == [
+        *("folder:b", "f->b/f", "b->a"),
+        *("folder:b", "folder:in", "g->b/in/g"),
+    ]
+
+
 @pytest.mark.parametrize(
     "reader",
     [
