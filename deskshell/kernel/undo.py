@@ -219,9 +219,10 @@ class _Work:
 
     def _tell_of_heirs(self, tell: Tell) -> None:
         """Tell which copies took the place of objects that were dropped since the task began, the newest first."""
-        for place, line in self._desk.journal.backward():
-            if place == self._head.begin_place:
-                return
+        journal = self._desk.journal
+        # Few lines say so, and in a string the quotes would be escaped: the others need not be parsed.
+        found = [place for place, _ in journal.raw_forward(self._head.begin_place, containing=b'"was":[')]
+        for line in journal.lines_at(reversed(found)):
             for form in (line,) if line.get("type") == "back" else line.get("back", ()):
                 record.read_back(form, tell)
 
