@@ -66,6 +66,7 @@ def undo_to_redo(journal: Journal, task_id: str | None) -> Head:
     """
     redone: set[str] = set()
     later: list[Head] = []
+    passed: Head | None = None
     for head in history.heads(journal):
         if head.end is None or head.status not in _COUNTS:
             continue
@@ -81,11 +82,17 @@ def undo_to_redo(journal: Journal, task_id: str | None) -> Head:
             if task_id is None:
                 if not _in_the_way(journal, head, later):
                     return head
+                passed = passed or head
                 later.append(head)
             elif task_id in (head.task_id, head.of):
                 return head
     if task_id is None:
-        raise NotFound("nothing to redo: no undone task is free of later changes", hint="see `deskshell log`")
+        if passed is None:
+            raise NotFound("nothing to redo: no task is undone", hint="see `deskshell log`")
+        raise NotFound(
+            f"nothing to redo: a later task changed what `{passed.of}` had changed",
+            hint=f"see `deskshell log`; `deskshell redo --task {passed.of}` tries it all the same",
+        )
     history.find(journal, task_id)
     raise NotFound(
         f"nothing to redo: task `{names.show(task_id.encode())}` is not undone", hint="see `deskshell log`"

@@ -177,3 +177,13 @@ def test_redos_follow_each_other_in_the_order_of_the_tasks(desk: Bench) -> None:
         shown.append(desk.names())
 
     assert shown == [["new", "old"], ["newer", "older"], []]
+
+
+def test_with_nothing_to_redo_the_reason_is_said(desk: Bench) -> None:
+    done = desk.run(write("n", "n"))
+    with pytest.raises(NotFound, match="no task is undone"):
+        desk.redo()
+    desk.undo()
+    desk.run(write("n", "another"))
+    with pytest.raises(NotFound, match=f"a later task changed what `{done.task_id}` had changed"):
+        desk.redo()
