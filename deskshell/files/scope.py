@@ -18,6 +18,7 @@ from deskshell.files.identity import Identity, identity, stat_fd
 from deskshell.files.names import show
 from deskshell.files.opening import O_CLOEXEC, O_DIRECTORY, O_PATH, InTheWay, open_beneath
 from deskshell.files.paths import is_within, join, resolve, resolve_target
+from deskshell.files.whereabouts import Whereabouts
 from deskshell.slotted import NamedTuple
 
 __all__ = ["Anchor", "InTheWay", "Places", "is_within", "join", "resolve", "resolve_target"]
@@ -38,13 +39,17 @@ class Anchor(NamedTuple):
 
 
 class _Folder(NamedTuple):
-    """A cached folder: its descriptor, what it was when opened, and whether a forbidden folder lies below."""
+    """A cached folder: its descriptor, what it was when opened, and whether a forbidden folder lies below.
+
+    `handle` is what `Whereabouts` knows it by, empty when it does not.
+    """
 
     fd: int
     dev: int
     ino: int
     mnt: int
     above_forbidden: bool
+    handle: bytes
 
 
 class Places:
@@ -83,6 +88,7 @@ class Places:
         self._above_anchors: set[bytes] = (
             set()
         )  # every folder that is, or holds, one that an anchor was opened at
+        self._whereabouts = Whereabouts()
         self._top_fd = os.open(b"/", os.O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         try:
             for path in self._forbidden:
@@ -153,6 +159,8 @@ class Places:
         if folder is None:
             self.at(path)  # opened this instant, so there is nothing to compare
             return
+        if folder.handle and self._whereabouts.still_at(folder.handle, parent):
+            return
         try:
             # From `/` and not from the anchor: the anchor may have been moved, too.
             fd = open_beneath(self._top_fd, parent[1:], O_PATH)
@@ -186,6 +194,7 @@ class Places:
 
     def close(self) -> None:
         """Close every descriptor. May be called twice."""
+        self._whereabouts.close()
         for fd in [folder.fd for folder in (*self._folders.values(), *self._root_parents.values())]:
             os.close(fd)
         self._folders.clear()
@@ -270,7 +279,8 @@ class Places:
         except BaseException:
             os.close(fd)
             raise
-        return _Folder(fd, here.st_dev, here.st_ino, mnt, above)
+        handle = self._whereabouts.handle(fd, key) if key else b""
+        return _Folder(fd, here.st_dev, here.st_ino, mnt, above, handle)
 
     # --- forbidden folders ------------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ class Context:
     def check_seen(self) -> None:
         """Compare with what the plan was made for (I8). Raises Conflict, naming what differs."""
         for path, wanted in self._seen:
-            here = self.look(path)
+            here = self.look(path, wanted)
             if wanted is None:
                 if here is not None:
                     raise Conflict(f"`{names.show(path)}` exists now; it did not when planned", path=path)
@@ -74,13 +74,13 @@ class Context:
             elif not same_content(here, wanted):
                 raise Conflict(f"`{names.show(path)}` changed since it was planned", path=path)
 
-    def look(self, path: bytes) -> Stat | None:
-        """What stands at `path`, None when nothing; looked up once a step.
+    def look(self, path: bytes, known: Identity | None = None) -> Stat | None:
+        """What stands at `path` (`known`, most likely), None when nothing; looked up once a step.
 
         Once an effect on `path` was made by this context: what that effect will leave there.
         """
         if path not in self._looks:
-            self._looks[path] = self.ground.look(path)
+            self._looks[path] = self.ground.look(path, known)
         return self._looks[path]
 
     def source(self, path: bytes) -> Stat:

@@ -75,7 +75,7 @@ class Move(NamedTuple):
     empty: bool = False
 
     def act(self, ground: Ground) -> Stat | None:
-        here = ground.look(self.src)
+        here = ground.look(self.src, self.id)
         if here is None or not same_content(here, self.id):
             _differs(self.src, here, self.id)
         if self.empty:
@@ -189,7 +189,7 @@ class Swap(NamedTuple):
     old_sha256: str | None = None
 
     def act(self, ground: Ground) -> Stat | None:
-        here = ground.look(self.path)
+        here = ground.look(self.path, self.old)
         if here is None or not same_content(here, self.old):
             _differs(self.path, here, self.old)
         ground.exchange(self.slot, self.path)
@@ -269,7 +269,7 @@ class Drop(NamedTuple):
     sha256: str
 
     def act(self, ground: Ground) -> Stat | None:
-        here = ground.look(self.path)
+        here = ground.look(self.path, self.id)
         if here is None or not same_content(here, self.id):
             _differs(self.path, here, self.id)
         ground.rename(self.path, self.aside)
@@ -335,7 +335,7 @@ class Mode(NamedTuple):
     after: int
 
     def act(self, ground: Ground) -> Stat | None:
-        here = ground.look(self.path)
+        here = ground.look(self.path, self.id)
         if here is None or not same_object(here, self.id) or here.mode != self.before:
             _differs(self.path, here, self.id)
         ground.set_mode(self.path, self.after, self.id)

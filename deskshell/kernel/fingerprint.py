@@ -121,7 +121,7 @@ def _mark(ground: Ground, path: bytes, kind: str, capability: str) -> str:
 
 def _difference(ground: Ground, path: bytes, wanted: Identity | None, *, whole: bool) -> str:
     try:
-        here = ground.look(path)
+        here = ground.look(path, wanted)
     except (DeskshellError, OSError) as exc:
         return f"`{names.show(path)}` cannot be looked at: {text(exc)}"
     if wanted is None:

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from deskshell.errors import Conflict, ScopeError, StepFailed
 from deskshell.files import moving, names
-from deskshell.files.identity import Identity, Stat, fs_id, identity, same_object, stat_at, stat_fd
+from deskshell.files.identity import (
+    Identity,
+    Stat,
+    fs_id,
+    identity,
+    same_object,
+    stat_again,
+    stat_at,
+    stat_fd,
+)
 from deskshell.files.opening import open_beneath
 from deskshell.files.scope import Places
 from deskshell.kernel.contents import Contents
@@ -93,8 +102,8 @@ class Ground(Contents):
             self._store_fds[folder] = fd
         return fd, name
 
-    def look(self, path: bytes) -> Stat | None:
-        """What stands at `path` now (a link is the link), or None."""
+    def look(self, path: bytes, known: Stat | Identity | None = None) -> Stat | None:
+        """What stands at `path` now (a link is the link), or None; `known` is what most likely does."""
         try:
             if path[:1] == b"/" and path[-2:] != b"/.":  # `at`, without asking again: a step has six looks
                 fd, name = self.places.at(path, looking=True)
@@ -107,7 +116,7 @@ class Ground(Contents):
         except ScopeError:  # unless it is the folder around a root, in which the root's name stands
             around = self.folder_fd(path)
             return None if around is None else stat_fd(around)
-        return stat_at(fd, name)
+        return stat_at(fd, name) if known is None else stat_again(fd, name, known)
 
     def renameable(self, src: bytes, dst: bytes) -> bool:
         """True when an object can be renamed between the two parents; cached by parents.

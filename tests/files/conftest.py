@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deskshell.files import syscalls
+from deskshell.files import syscalls, whereabouts
 from deskshell.files.scope import Places
 from tests.support.trees import remove_closed
 
@@ -65,11 +65,13 @@ def other_device(folder: Path) -> Iterator[Path]:
     remove_closed(path)
 
 
-@pytest.fixture(params=["openat2", "by component"])
+@pytest.fixture(params=["openat2", "by component", "no /proc"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each test runs with openat2, and as on a system without it."""
+    """Each test runs with all that Linux has, without openat2, and without /proc."""
     if request.param == "by component":
         monkeypatch.setattr(syscalls, "openat2", lambda *args: -errno.ENOSYS)
+    elif request.param == "no /proc":
+        monkeypatch.setattr(whereabouts, "_PROC_MAGIC", 0)
     return str(request.param)
 
 

@@ -20,6 +20,7 @@ from deskshell.files.identity import (
     fs_id,
     same_content,
     same_object,
+    stat_again,
     stat_at,
     stat_fd,
     stat_path,
@@ -266,3 +267,52 @@ def test_looks_from_several_threads_do_not_mix(folder: Path, fd: int) -> None:
         sizes = list(pool.map(lambda n: look(fd, b"%d" % (n % 8)).size, range(4000)))
 
     assert sizes == [n % 8 for n in range(4000)]
+
+
+def test_looking_again_at_what_stayed_tells_the_same(folder: Path, fd: int) -> None:
+    """A step looks at a file it knows: that must tell no less than the first look."""
+    (folder / "file").write_text("x")
+    (folder / "folder").mkdir()
+    (folder / "link").symlink_to("file")
+    for name in (b"file", b"folder", b"link"):
+        known = look(fd, name)
+        for given_ in (known, identity.identity(known)):
+            assert stat_again(fd, name, given_) == known._replace(mnt=0)
+
+
+@pytest.mark.parametrize("what", ["edited", "touched", "mode", "replaced", "copied over", "a folder", "gone"])
+def test_looking_again_at_what_changed_is_a_look_like_any_other(folder: Path, fd: int, what: str) -> None:
+    """Least of all does something new pass for the old because it has its size and time."""
+    path = folder / "a"
+    path.write_text("x")
+    known = look(fd, b"a")
+    if what == "edited":
+        path.write_text("more")
+    elif what == "touched":
+        os.utime(path)
+    elif what == "mode":
+        path.chmod(0o600)
+    else:
+        path.unlink()
+        if what == "a folder":
+            path.mkdir()
+        elif what != "gone":  # mostly with the same inode number
+            path.write_text("y")
+            if what == "copied over":
+                os.utime(path, ns=(known.atime_ns, known.mtime_ns))
+
+    assert stat_again(fd, b"a", known) == stat_at(fd, b"a")
+
+
+def test_looking_again_goes_by_no_inode_number_that_is_not_stable(
+    folder: Path, fd: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "_devices", {})
+    monkeypatch.setattr(syscalls, "fstatfs", lambda fd: (0x4D44, bytes(8), b""))
+    (folder / "a").write_text("x")
+    known = look(fd, b"a")
+    assert known.ino == 0
+
+    again = stat_again(fd, b"a", known)
+
+    assert again == known
