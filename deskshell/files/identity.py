@@ -17,6 +17,7 @@ import os
 import stat as stat_bits
 import struct
 import threading
+from typing import Any
 
 from deskshell.files import syscalls
 from deskshell.slotted import NamedTuple
@@ -142,19 +143,26 @@ def to_json(value: Stat | Identity) -> list[str | int]:
     return [_LETTER_OF_KIND[value.kind], *value[1:6]]
 
 
-def from_json(fields: list[str | int]) -> Identity:
+def to_text(value: Stat | Identity) -> str:
+    """`to_json` as JSON text."""
+    return f'["{_LETTER_OF_KIND[value[0]]}",{value[1]},{value[2]},{value[3]},{value[4]},{value[5]}]'
+
+
+_FIELD_TYPES = [str, int, int, int, int, int]
+
+
+def from_json(fields: list[Any]) -> Identity:
     """The inverse of `to_json`.
 
     Raises:
         ValueError: not six fields of the right types.
     """
-    if len(fields) != 6 or not all(type(number) is int for number in fields[1:]):
+    if list(map(type, fields)) != _FIELD_TYPES:
         raise ValueError(f"not an identity: {fields!r}")
-    kind = _KIND_OF_LETTER.get(str(fields[0]))
+    kind = _KIND_OF_LETTER.get(fields[0])
     if kind is None:
         raise ValueError(f"not a kind of object: {fields[0]!r}")
-    _, ino, birth_ns, size, mtime_ns, ctime_ns = fields
-    return Identity(kind, int(ino), int(birth_ns), int(size), int(mtime_ns), int(ctime_ns))
+    return Identity(kind, *fields[1:])
 
 
 # --- one look, by statx(2) -------------------------------------------------------------------------------------

@@ -121,22 +121,29 @@ class Forward:
         )
 
     def result(self, ts: int, task_id: str, prior: Prior, ctx: Context) -> str | None:
-        undo: Mapping[str, Any] | None = None
+        undo: str | None = None
         if self._reversible:
             given = self.step.compensation
-            undo = record.undo_form(prior.effects) if given is None else compensation_form(given)
+            if given is None:
+                undo = record.undo_text(prior.effects)
+            else:
+                undo = record.object_text(compensation_form(given))
         extra: dict[str, Any] = {}
-        sha256 = prior.sha256 or _content_of(prior.effects)
-        if sha256:
-            extra["sha256"] = sha256
-        if ctx.left is not None:
-            extra["ctime"] = ctx.left.ctime_ns
         if ctx.outcome:
             extra["outcome"] = dict(ctx.outcome)
         if ctx.not_kept:
             extra["notKept"] = list(ctx.not_kept)
         return record.result(
-            ts, task_id, self.n, self.action_id, self.kind, self.step.action.summary(), undo, extra=extra
+            ts,
+            task_id,
+            self.n,
+            self.action_id,
+            self.kind,
+            self.step.action.summary(),
+            undo,
+            sha256=prior.sha256 or _content_of(prior.effects),
+            ctime_ns=None if ctx.left is None else ctx.left.ctime_ns,
+            extra=extra,
         )
 
     def left(self, reason: str) -> Left:
@@ -288,7 +295,7 @@ class Backward:
             self.action_id,
             self.kind,
             self.summary,
-            record.undo_form(effects),
+            record.undo_text(effects),
             extra={"by": by},
         )
 

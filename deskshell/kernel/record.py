@@ -33,6 +33,7 @@ _plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circu
 # `JSONEncoder.encode` makes one of these for every line, which takes as long as the line itself.
 _make = getattr(encoder, "c_make_encoder", None)
 _chunks = _make and _make(None, _plain.default, encoder.encode_basestring, None, ":", ",", False, False, True)
+_quote = encoder.encode_basestring
 
 
 def _encode(line: Mapping[str, Any]) -> str:
@@ -42,6 +43,19 @@ def _encode(line: Mapping[str, Any]) -> str:
 def body(line: Mapping[str, Any]) -> str:
     """The text of `line` without its closing brace."""
     return _encode(line)[:-1]
+
+
+# Two lines a step are written, so these are put together as text: what `_encode` would make of the same objects,
+# without making the objects (`tests/kernel/test_record.py` compares the two).
+
+
+def _head(ts: int, task_id: str, n: int, action_id: str, kind: str) -> str:
+    step = f'"n":{n},"actionId":{_quote(action_id)},"kind":{_quote(kind)}'
+    return f'{{"ts":{ts},"taskId":{_quote(task_id)},{step}'
+
+
+def _more(extra: Mapping[str, Any]) -> str:
+    return "," + _encode(extra)[1:-1] if extra else ""
 
 
 def intent(
@@ -56,19 +70,20 @@ def intent(
     extra: Mapping[str, Any],
 ) -> str:
     """A step's intent; `extra` are facts, arguments and the compensation of kinds that have them."""
-    line: dict[str, Any] = {
-        "ts": ts,
-        "taskId": task_id,
-        "n": n,
-        "actionId": action_id,
-        "kind": kind,
-        "status": "intent",
-        "fx": [effect.to_json() for effect in effects],
-    }
-    if not reversible:
-        line["irreversible"] = True
-    line.update(extra)
-    return _encode(line)[:-1]
+    fx = ",".join([_effect(effect) for effect in effects])
+    final = "" if reversible else ',"irreversible":true'
+    return f'{_head(ts, task_id, n, action_id, kind)},"status":"intent","fx":[{fx}]{final}{_more(extra)}'
+
+
+def _effect(effect: Effect) -> str:
+    if type(effect) is Move and not (effect.made or effect.sha256 or effect.empty):
+        try:
+            paths = f'"from":{_quote(effect.src.decode())},"to":{_quote(effect.dst.decode())}'
+        except UnicodeDecodeError:
+            pass
+        else:
+            return f'{{"op":"move",{paths},"id":{ids.to_text(effect.id)}}}'
+    return _encode(effect.to_json())
 
 
 def result(
@@ -78,25 +93,23 @@ def result(
     action_id: str,
     kind: str,
     summary: str,
-    undo: Mapping[str, Any] | None,
+    undo: str | None,
     *,
+    sha256: str | None = None,
+    ctime_ns: int | None = None,
     extra: Mapping[str, Any],
 ) -> str:
-    """The line of a step that is done, in the contract's form; `undo` None for what is final."""
-    line: dict[str, Any] = {
-        "ts": ts,
-        "taskId": task_id,
-        "n": n,
-        "actionId": action_id,
-        "kind": kind,
-        "summary": summary,
-        "status": "ok",
-        "undo": undo,
-    }
-    if undo is None:
-        line["irreversible"] = True
-    line.update(extra)
-    return _encode(line)[:-1]
+    """The line of a step that is done, in the contract's form.
+
+    `undo` is `undo_text` or the text of a counter-action, None for what is final; `sha256` and `ctime_ns` are
+    those of the object that the step left.
+    """
+    final = "" if undo is not None else ',"irreversible":true'
+    left = "" if not sha256 else f',"sha256":{_quote(sha256)}'
+    if ctime_ns is not None:
+        left += f',"ctime":{ctime_ns}'
+    told = f',"summary":{_quote(summary)},"status":"ok","undo":{undo or "null"}'
+    return f"{_head(ts, task_id, n, action_id, kind)}{told}{final}{left}{_more(extra)}"
 
 
 def steps_status(ts: int, task_id: str, span: Sequence[int], status: str, by: str | None) -> str:
@@ -173,19 +186,35 @@ def read_left(data: Iterable[Mapping[str, Any]]) -> list[Left]:
 
 def read_effects(line: Mapping[str, Any]) -> tuple[Effect, ...]:
     """The effects of an intent line."""
-    return tuple(from_json(each) for each in line.get("fx", ()))
+    return tuple([from_json(each) for each in line.get("fx", ())])
 
 
-def undo_form(effects: Sequence[Effect]) -> dict[str, Any]:
+def undo_text(effects: Sequence[Effect]) -> str:
     """The `undo` of a result line: what takes the step back, for readers of the journal.
 
     One effect gives one object (`fs.move` from/to, `fs.remove`, `fs.restore`, `fs.chmod`); several
     give ``{"kind": "steps", "steps": [...]}`` in the order of undoing; none gives `noop`.
     """
-    parts = [_undo_of(effect) for effect in reversed(effects)]
+    parts = [_undo_text(effect) for effect in reversed(effects)]
     if not parts:
-        return {"kind": "noop"}
-    return parts[0] if len(parts) == 1 else {"kind": "steps", "steps": parts}
+        return '{"kind":"noop"}'
+    return parts[0] if len(parts) == 1 else f'{{"kind":"steps","steps":[{",".join(parts)}]}}'
+
+
+def _undo_text(effect: Effect) -> str:
+    if type(effect) is Move and not effect.made:
+        src, dst = effect.src, effect.dst
+        if src[:1] == dst[:1] == b"/":
+            try:
+                return f'{{"kind":"fs.move","from":{_quote(dst.decode())},"to":{_quote(src.decode())}}}'
+            except UnicodeDecodeError:
+                pass
+    return _encode(_undo_of(effect))
+
+
+def object_text(value: Mapping[str, Any]) -> str:
+    """`value` as text, for `result`."""
+    return _encode(value)
 
 
 def _undo_of(effect: Effect) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def history(work: str, state: str, entries: int) -> dict[str, Any]:
             lines.append(
                 record.intent(ts, task_id, n, f"move:{n}", "fs.move", effects, reversible=True, extra={})
             )
-            undo = record.undo_form(effects)
+            undo = record.undo_text(effects)
             results.append(record.result(ts, task_id, n, f"move:{n}", "fs.move", f"move {n}", undo, extra={}))
         end = {
             "type": "end",
