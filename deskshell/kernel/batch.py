@@ -69,5 +69,5 @@ class _Taken:
             while above and above not in self._above:
                 self._above.add(above)
                 above = above.rpartition(b"/")[0]
-        if any(path in self._above for path in paths):  # a step with a path inside another of its own
+        if not self._above.isdisjoint(paths):  # a step with a path inside another of its own
             self._clear.clear()

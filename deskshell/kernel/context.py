@@ -35,6 +35,11 @@ class Progress(Protocol):
 class Context:
     """One step's world. `key` names the step in holding: `<task>/<n>`."""
 
+    __slots__ = (
+        "_looks", "_slots", "_temps", "_token",
+        "ground", "left", "n", "not_kept", "outcome", "secrets", "stop", "task_id",
+    )  # fmt: skip
+
     def __init__(
         self,
         ground: Ground,
@@ -44,7 +49,6 @@ class Context:
         token: str,
         secrets: Mapping[str, str],
         stop: Callable[[], None],
-        seen: Iterable[tuple[bytes, Identity | None]] = (),
     ) -> None:
         self.ground = ground
         self.task_id = task_id
@@ -55,16 +59,15 @@ class Context:
         self._temps = 0
         self._slots = 0
         self._looks: dict[bytes, Stat | None] = {}
-        self._seen = tuple(seen)
         self.left: Stat | None = None  # the object as the last effect left it
         self.not_kept: tuple[str, ...] = ()  # metadata that a copy could not keep
         self.outcome: Mapping[str, Any] = {}  # what `do` learned, for kinds beyond the file system
 
     # looking
 
-    def check_seen(self) -> None:
+    def check_seen(self, seen: Iterable[tuple[bytes, Identity | None]]) -> None:
         """Compare with what the plan was made for (I8). Raises Conflict, naming what differs."""
-        for path, wanted in self._seen:
+        for path, wanted in seen:
             here = self.look(path, wanted)
             if wanted is None:
                 if here is not None:
@@ -79,9 +82,10 @@ class Context:
 
         Once an effect on `path` was made by this context: what that effect will leave there.
         """
-        if path not in self._looks:
-            self._looks[path] = self.ground.look(path, known)
-        return self._looks[path]
+        looks = self._looks
+        if path not in looks:
+            looks[path] = self.ground.look(path, known)
+        return looks[path]
 
     def source(self, path: bytes) -> Stat:
         """What stands at `path`; raises Conflict when nothing does."""

@@ -159,7 +159,10 @@ class Move(NamedTuple):
         ]
 
     def paths(self) -> tuple[bytes, ...]:
-        return tuple(path for path in (self.src, self.dst) if path[:1] == b"/")
+        src, dst = self.src, self.dst
+        if src[:1] != b"/":
+            return (dst,) if dst[:1] == b"/" else ()
+        return (src, dst) if dst[:1] == b"/" else (src,)
 
     def temporaries(self) -> tuple[bytes, ...]:
         return (self.src,) if self.made else ()

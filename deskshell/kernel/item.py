@@ -84,7 +84,7 @@ class Forward:
         return self.step.action.staged_in(ground)
 
     def check(self, ctx: Context) -> None:
-        ctx.check_seen()
+        ctx.check_seen(self.step.seen)
 
     def prepare(self, ctx: Context) -> Prior:
         return self.step.action.prepare(ctx)

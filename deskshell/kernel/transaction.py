@@ -17,9 +17,8 @@ is acted on and the abort goes into a new segment; of the end, the outcome is `u
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError, Interrupted
@@ -39,6 +38,8 @@ from deskshell.store.segments import Place
 
 BYTES_PER_STEP = 1024  # what a finished step's lines take at most: room asked for at `begin`
 _MOST_ROOM = 64 * 2**20
+
+_Prepared = tuple[Item, Context, Prior]
 
 
 class _Failed(Exception):
@@ -110,30 +111,41 @@ class Transaction:
         return self._roll_back(failed)
 
     def _do_batch(self, batch: list[Item]) -> None:
-        pairs = [(item, self._context(item)) for item in batch]
-        pairs = [(item, ctx) for item, ctx in pairs if self._attempt(item, partial(item.check, ctx))]
-        pairs = [(item, ctx) for item, ctx in pairs if self._note_staging(item)]
+        checked = [(item, ctx) for item in batch if (ctx := self._check(item)) is not None]
         self._announce_temporaries()
         prepared = [
-            (item, ctx, prior) for item, ctx in pairs if (prior := self._prepare(item, ctx)) is not None
+            (item, ctx, prior) for item, ctx in checked if (prior := self._prepare(item, ctx)) is not None
         ]
         if not prepared:
             return
-        self._write_intents(prepared)
+        folders = _folders(prepared)
+        self._write_intents(prepared, folders)
         try:
             for item, ctx, prior in prepared:
                 self._act(item, ctx, prior)
-            self._guard(None, self.ground.sync)
+            self._guard(self.ground.sync)
         finally:
-            self._flush_results(prepared)
+            self._flush_results(folders)
 
-    def _note_staging(self, item: Item) -> bool:
-        def note() -> None:
-            folders = item.staged_in(self.ground)
-            if folders:
-                self._staging.update(dict.fromkeys(folders))
-
-        return self._attempt(item, note)
+    def _check(self, item: Item) -> Context | None:
+        """Compare with what it was planned for, and note where it stages; None for an entry that is refused."""
+        ctx = Context(
+            self.ground,
+            task_id=self.task_id,
+            n=item.n,
+            token=self._token,
+            secrets=self.desk.secrets,
+            stop=self._heed,
+        )
+        try:
+            item.check(ctx)
+            staging = item.staged_in(self.ground)
+        except (DeskshellError, OSError) as exc:
+            self._turn_down(item, exc)
+            return None
+        if staging:
+            self._staging.update(dict.fromkeys(staging))
+        return ctx
 
     def _announce_temporaries(self) -> None:
         folders, self._staging = self._staging, {}
@@ -153,25 +165,20 @@ class Transaction:
         self._write([*lines, record.body(line), self._batch_line(times)], sync=True)
 
     def _prepare(self, item: Item, ctx: Context) -> Prior | None:
-        prior: Prior | None = None
-
-        def attempt() -> None:
-            nonlocal prior
+        try:
             self._heed()
             prior = item.prepare(ctx)
-
-        if not self._attempt(item, attempt):
+        except (DeskshellError, OSError) as exc:
+            self._turn_down(item, exc)
             return None
-        assert prior is not None
         if self._go_on and not prior.effects and not item.alone:
             self.outcome.already.append(item.n)
             return None
         return prior
 
-    def _write_intents(self, prepared: list[tuple[Item, Context, Prior]]) -> None:
-        touched = {path.rpartition(b"/")[0]: None for _, _, prior in prepared for path in _paths(prior)}
-        new = self._note_times(touched)
-        self._guard(None, self.ground.sync_staged)  # I2: what is kept is durable before a record names it
+    def _write_intents(self, prepared: Sequence[_Prepared], folders: Iterable[bytes]) -> None:
+        new = self._note_times(folders)
+        self._guard(self.ground.sync_staged)  # I2: what is kept is durable before a record names it
         ts = self.desk.clock_ms()
         lines = self._begin_lines()
         lines.append(self._batch_line(new))
@@ -179,7 +186,10 @@ class Transaction:
         self._write(lines, sync=True)  # I1: durable before the target changes
 
     def _act(self, item: Item, ctx: Context, prior: Prior) -> None:
-        self._guard(item, self._heed)
+        try:
+            self._heed()
+        except DeskshellError as exc:
+            raise _Failed(item, exc, acted=False) from exc
         try:
             item.do(ctx, prior)
             item.confirm(ctx)
@@ -196,7 +206,8 @@ class Transaction:
         self.outcome.state[item.n] = "ok"
         self._changed += bool(prior.effects or item.alone) and item.n >= 0
         self.times.moved(prior.effects)
-        self.outcome.not_restored.extend(f"not kept: {each}" for each in ctx.not_kept)
+        if ctx.not_kept:
+            self.outcome.not_restored.extend(f"not kept: {each}" for each in ctx.not_kept)
         if item.alone:  # the disk does not show it: only this line does
             self._write(self._results, sync=True)
             self._results = []
@@ -219,6 +230,12 @@ class Transaction:
             self.outcome.left.append(item.left(text(second)))
         self._refuse(item, exc)
 
+    def _turn_down(self, item: Item, exc: Exception) -> None:
+        """What came before acting failed: the task fails, or an undo goes on without this entry."""
+        if not self._go_on:
+            raise _Failed(item, exc, acted=False) from exc
+        self._refuse(item, exc)
+
     def _refuse(self, item: Item, exc: Exception) -> None:
         if self._refused is not None:
             self._refused(item, as_conflict(exc))
@@ -231,8 +248,8 @@ class Transaction:
         if self._go_on:
             self._remove_leftovers()
         closing = Closing({}, [], {}) if self._closing is None else self._closing(self)
-        self._guard(None, lambda: self._set_times(closing.times))
-        self._guard(None, self.ground.sync)
+        self._guard(lambda: self._set_times(closing.times))
+        self._guard(self.ground.sync)
         self.outcome.status = "incomplete" if self.outcome.left else "ok"
         self._end(closing.lines, self.outcome.status, closing.facts)
         return self.outcome
@@ -347,39 +364,16 @@ class Transaction:
 
     # helpers
 
-    def _context(self, item: Item) -> Context:
-        step = getattr(item, "step", None)
-        return Context(
-            self.ground,
-            task_id=self.task_id,
-            n=item.n,
-            token=self._token,
-            secrets=self.desk.secrets,
-            stop=self._heed,
-            seen=() if step is None else step.seen,
-        )
-
     def _heed(self) -> None:
         signum = self.desk.stop.signum
         if signum and not self._go_on:  # an undo finishes the task in hand
             raise Interrupted("interrupted", signum=signum)
 
-    def _attempt(self, item: Item, action: Callable[[], None]) -> bool:
-        """Do something that changes no target; False when an undo's entry was refused by it."""
+    def _guard(self, action: Callable[[], None]) -> None:
         try:
             action()
         except (DeskshellError, OSError) as exc:
-            if self._go_on:
-                self._refuse(item, exc)
-                return False
-            raise _Failed(item, exc, acted=False) from exc
-        return True
-
-    def _guard(self, item: Item | None, action: Callable[[], None]) -> None:
-        try:
-            action()
-        except (DeskshellError, OSError) as exc:
-            raise _Failed(item, exc, acted=False) from exc
+            raise _Failed(None, exc, acted=False) from exc
 
     def _note_times(self, folders: Iterable[bytes]) -> dict[bytes, FolderTime]:
         """Remember the times of folders about to change for the first time; returns the new ones."""
@@ -444,8 +438,7 @@ class Transaction:
                     found[folder] = time
         return found
 
-    def _flush_results(self, prepared: list[tuple[Item, Context, Prior]]) -> None:
-        folders = {path.rpartition(b"/")[0]: None for _, _, prior in prepared for path in _paths(prior)}
+    def _flush_results(self, folders: Iterable[bytes]) -> None:
         self._results.append(self._folders_line(self._folder_times(folders)))
         try:
             self.desk.journal.append(self._results)
@@ -473,6 +466,11 @@ def write_surely(desk: Desk, bodies: list[str]) -> None:
     journal.sync()
 
 
-def _paths(prior: Prior) -> Iterable[bytes]:
-    for effect in prior.effects:
-        yield from effect.paths()
+def _folders(prepared: Iterable[_Prepared]) -> dict[bytes, None]:
+    """The folders in which the effects of these steps change names."""
+    found: dict[bytes, None] = {}
+    for _, _, prior in prepared:
+        for effect in prior.effects:
+            for path in effect.paths():
+                found[path.rpartition(b"/")[0]] = None
+    return found
