@@ -198,9 +198,12 @@ class Context:
         self.free(dst)
         if self.ground.renameable(src, dst):
             self._looks[src], self._looks[dst] = None, found
+            moved = Move(src, dst, identity(found))
             loosen = make_movable(src, found, dst)
+            if not loosen:
+                return (moved,)
             tighten = tuple(Mode(dst, each.id, each.after, each.before) for each in loosen)
-            return (*loosen, Move(src, dst, identity(found)), *tighten)
+            return (*loosen, moved, *tighten)
         self._refuse_parting(src, found)
         effects = self.create_copy(src, dst)
         self._refuse_parting(src, found, _staged_at(effects))

@@ -75,9 +75,7 @@ class Move(NamedTuple):
     empty: bool = False
 
     def act(self, ground: Ground) -> Stat | None:
-        here = ground.look(self.src, self.id)
-        if here is None or not same_content(here, self.id):
-            _differs(self.src, here, self.id)
+        _expect(ground, self.src, self.id)
         if self.empty:
             _refuse_full(ground, self.src)
         try:
@@ -192,9 +190,7 @@ class Swap(NamedTuple):
     old_sha256: str | None = None
 
     def act(self, ground: Ground) -> Stat | None:
-        here = ground.look(self.path, self.old)
-        if here is None or not same_content(here, self.old):
-            _differs(self.path, here, self.old)
+        _expect(ground, self.path, self.old)
         ground.exchange(self.slot, self.path)
         if not _is(ground.look(self.slot), self.old):
             ground.exchange(self.slot, self.path)
@@ -272,9 +268,7 @@ class Drop(NamedTuple):
     sha256: str
 
     def act(self, ground: Ground) -> Stat | None:
-        here = ground.look(self.path, self.id)
-        if here is None or not same_content(here, self.id):
-            _differs(self.path, here, self.id)
+        _expect(ground, self.path, self.id)
         ground.rename(self.path, self.aside)
         moved = ground.look(self.aside)
         if moved is None or not same_content(moved, self.id):
@@ -338,7 +332,7 @@ class Mode(NamedTuple):
     after: int
 
     def act(self, ground: Ground) -> Stat | None:
-        here = ground.look(self.path, self.id)
+        here = ground.look(self.path)
         if here is None or not same_object(here, self.id) or here.mode != self.before:
             _differs(self.path, here, self.id)
         ground.set_mode(self.path, self.after, self.id)
@@ -434,6 +428,15 @@ def put_path(data: dict[str, Any], key: str, path: bytes) -> None:
 def get_path(data: Mapping[str, Any], key: str) -> bytes:
     """Read a path written by `put_path`."""
     return names.from_json(data[key], data.get(key + "Bytes"))
+
+
+def _expect(ground: Ground, path: bytes, wanted: Identity) -> None:
+    """Raise Conflict unless `wanted` stands at `path`, with the content that it had."""
+    if ground.is_still(path, wanted):
+        return
+    here = ground.look(path)
+    if here is None or not same_content(here, wanted):
+        _differs(path, here, wanted)
 
 
 def _is(stat: Stat | None, wanted: Identity) -> bool:

@@ -54,6 +54,8 @@ def changes(plan: Plan, known: Marks, ground: Ground) -> list[str]:
     for step in plan.ordered():
         own = step.action.touches()
         for path, wanted in step.seen or _to_be_made(step):
+            if wanted is not None and ground.is_still(path, wanted):
+                continue
             if path not in found and not touched.has(path):
                 whole = wanted is not None and (path in own or path in _targets(step))
                 difference = _difference(ground, path, wanted, whole=whole)
@@ -121,7 +123,7 @@ def _mark(ground: Ground, path: bytes, kind: str, capability: str) -> str:
 
 def _difference(ground: Ground, path: bytes, wanted: Identity | None, *, whole: bool) -> str:
     try:
-        here = ground.look(path, wanted)
+        here = ground.look(path)
     except (DeskshellError, OSError) as exc:
         return f"`{names.show(path)}` cannot be looked at: {text(exc)}"
     if wanted is None:

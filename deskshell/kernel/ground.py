@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from deskshell.errors import Conflict, ScopeError, StepFailed
+from deskshell.errors import Conflict, DeskshellError, ScopeError, StepFailed
 from deskshell.files import moving, names
 from deskshell.files.identity import (
     Identity,
     Stat,
     fs_id,
     identity,
+    is_still,
     same_object,
     stat_again,
     stat_at,
@@ -117,6 +118,14 @@ class Ground(Contents):
             around = self.folder_fd(path)
             return None if around is None else stat_fd(around)
         return stat_at(fd, name) if known is None else stat_again(fd, name, known)
+
+    def is_still(self, path: bytes, known: Stat | Identity) -> bool:
+        """True when `known` stands at `path` just as it was; False when that takes a `look` to tell."""
+        try:
+            fd, name = self.at(path, looking=True)
+        except (DeskshellError, OSError):
+            return False
+        return is_still(fd, name, known)
 
     def renameable(self, src: bytes, dst: bytes) -> bool:
         """True when an object can be renamed between the two parents; cached by parents.

@@ -44,12 +44,21 @@ class Expected:
 class Sight:
     """What stands where, were what is expected carried out. Reads the disk, changes nothing."""
 
+    __slots__ = ("_looks", "_modes", "_moved", "_writable", "expected", "ground")
+
     def __init__(self, ground: Ground, expected: Expected | None = None) -> None:
         self.ground = ground
         self.expected = Expected() if expected is None else expected
         self._moved = self.expected.moved
         self._modes = self.expected.modes
         self._writable: dict[bytes, bool] = {}
+        self._looks: dict[bytes, Stat | None] | None = None
+
+    def ahead(self) -> Sight:
+        """The same sight for one step, to be played on by itself; it looks at each place once."""
+        found = Sight(self.ground, self.expected.copy())
+        found._looks = {}
+        return found
 
     def origin(self, path: bytes) -> bytes | None:
         """Where the object that will stand at `path` stands now; None when nothing will."""
@@ -69,10 +78,18 @@ class Sight:
     def look(self, path: bytes) -> Stat | None:
         """The object that will stand at `path`, as it is now."""
         origin = self.origin(path)
-        found = None if origin is None else self.ground.look(origin)
+        found = None if origin is None else self._look_once(origin)
         if found is not None and path in self._modes:
             found = found._replace(mode=self._modes[path])
         return found
+
+    def _look_once(self, origin: bytes) -> Stat | None:
+        looks = self._looks
+        if looks is None:
+            return self.ground.look(origin)
+        if origin not in looks:
+            looks[origin] = self.ground.look(origin)
+        return looks[origin]
 
     def first_names(self, path: bytes, count: int) -> list[bytes]:
         """Up to `count` names that will be in the folder at `path`."""
@@ -142,6 +159,8 @@ class Inverter:
     `brought` the copies that come back: path, the object that was dropped, and the copy.
     """
 
+    __slots__ = ("_ctx", "_edited", "_name", "_slots", "brought", "force", "notes", "sight")
+
     def __init__(self, sight: Sight, *, task_id: str, n: int, force: bool, ctx: Context | None) -> None:
         self.sight = sight
         self.force = force
@@ -173,15 +192,15 @@ class Inverter:
     def _invert(self, effects: tuple[Effect, ...]) -> list[Effect]:
         found: list[Effect] = []
         self.brought.clear()
-        ahead = Sight(self.sight.ground, self.sight.expected.copy())
-        outer, self.sight = self.sight, ahead  # each sees what the ones after it will have taken back
+        outer, self.sight = self.sight, self.sight.ahead()  # each sees what those after it will have taken back
         try:
-            for effect in reversed(effects):
-                if already_back(effect, self):
+            for at in range(len(effects) - 1, -1, -1):
+                if already_back(effects[at], self):
                     continue
-                inverse = effect.inverse(self)
-                ahead.play(inverse)
+                inverse = effects[at].inverse(self)
                 found += inverse
+                if at:
+                    self.sight.play(inverse)
         finally:
             self.sight = outer
         return found
@@ -349,11 +368,13 @@ def already_back(effect: Effect, inverter: Inverter) -> bool:
     """True when the disk shows the state before `effect`: taken back already, or never done."""
     look = inverter.look
     if isinstance(effect, Move):
-        here, there = look(effect.src), look(effect.dst)
-        at_dst = there is not None and same_object(there, effect.id)
         if effect.made:
             return False
-        return not at_dst and here is not None and same_object(here, effect.id)
+        there = look(effect.dst)
+        if there is not None and same_object(there, effect.id):
+            return False
+        here = look(effect.src)
+        return here is not None and same_object(here, effect.id)
     if isinstance(effect, Swap):
         here = look(effect.path)
         return here is not None and same_object(here, effect.old)

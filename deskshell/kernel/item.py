@@ -264,7 +264,7 @@ class Backward:
         return ctx.take_back(prior.effects)
 
     def intent(self, ts: int, task_id: str, prior: Prior) -> str:
-        extra: dict[str, Any] = {"summary": self.summary}
+        extra: dict[str, Any] = {}
         if self._undo is not None:
             extra["args"] = _outside(self._compensation())
         if self._brought:
@@ -277,6 +277,7 @@ class Backward:
             self.kind,
             prior.effects,
             reversible=self._undo is None,
+            summary=self.summary,
             extra=extra,
         )
 

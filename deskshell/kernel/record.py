@@ -67,12 +67,17 @@ def intent(
     effects: Sequence[Effect],
     *,
     reversible: bool,
+    summary: str | None = None,
     extra: Mapping[str, Any],
 ) -> str:
-    """A step's intent; `extra` are facts, arguments and the compensation of kinds that have them."""
+    """A step's intent; `extra` are facts, arguments and the compensation of kinds that have them.
+
+    `summary` is for an undo, whose steps have no result lines.
+    """
     fx = ",".join([_effect(effect) for effect in effects])
     final = "" if reversible else ',"irreversible":true'
-    return f'{_head(ts, task_id, n, action_id, kind)},"status":"intent","fx":[{fx}]{final}{_more(extra)}'
+    told = "" if summary is None else f',"summary":{_quote(summary)}'
+    return f'{_head(ts, task_id, n, action_id, kind)},"status":"intent","fx":[{fx}]{final}{told}{_more(extra)}'
 
 
 def _effect(effect: Effect) -> str:

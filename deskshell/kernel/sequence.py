@@ -83,9 +83,11 @@ def make_movable(path: bytes, found: Stat, dst: bytes) -> tuple[Mode, ...]:
 
     The system rewrites `..` inside it then, and refuses that in a folder one may not write (EACCES).
     """
+    if found.kind != "folder" or found.mode & 0o200:
+        return ()
     stays = path.rpartition(b"/")[0] == dst.rpartition(b"/")[0]
     me = os.geteuid()
-    if found.kind != "folder" or stays or me == 0 or found.uid != me or found.mode & 0o200:
+    if stays or me == 0 or found.uid != me:
         return ()
     return (Mode(path, identity(found), found.mode, found.mode | 0o200),)
 

@@ -107,7 +107,9 @@ class Walk:
             elif kind == "counter" and (self.head.end or {}).get("recovered"):
                 self._unsure.add(line["n"])
             elif kind is None and line["status"] == "intent":
-                yield from self._intent(line)
+                step = self._intent(line)
+                if step is not None:
+                    yield step
             elif kind is None:
                 for n in numbers(line):
                     if n not in self.status:
@@ -115,13 +117,15 @@ class Walk:
                     elif "summary" in line:
                         self._summaries.setdefault(n, line["summary"])
 
-    def _intent(self, line: Mapping[str, Any]) -> Iterator[Recorded]:
+    def _intent(self, line: Mapping[str, Any]) -> Recorded | None:
+        """The step of an intent line, when it is on disk as this line has it."""
         n = line["n"]
         self.total += n >= 0
         # An undo writes no result lines: all that it began counts, unless it was rolled back.
         status = self.status.setdefault(n, "intent" if self.head.role == "run" else "ok")
         if status in ("ok", "failed") and n not in self._met:
-            yield Recorded(n, line, self._summary(line), n in self._unsure)
+            return Recorded(n, line, self._summary(line), n in self._unsure)
+        return None
 
     def _plain(self) -> Iterator[Recorded]:
         for n in range(len(self.head.lines) - 1, -1, -1):

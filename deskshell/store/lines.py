@@ -106,10 +106,20 @@ def is_true(line: bytes, previous: bytes) -> bool:
     return line[-CHECK_BYTES:] == b',"check":"%b"}' % check_of(previous, content)
 
 
+# What `json.loads` calls in the end, without looking for white space around the one value, which no line has.
+_scan = json.JSONDecoder().scan_once
+
+
 def parse(line: bytes) -> dict[str, Any] | None:
     """The JSON object in `line`, or None when it holds none."""
     try:
-        value = json.loads(line.decode("utf-8"))
+        text = line.decode("utf-8")
+        try:
+            value, end = _scan(text, 0)
+        except StopIteration:  # white space in front, or no JSON
+            value, end = None, -1
+        if end != len(text):
+            value = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -46,14 +46,29 @@ def test_an_identity_as_text(value: Identity) -> None:
     assert json.loads(to_text(value)) == to_json(value)
 
 
-@given(st.integers(-5, 10**6), TEXTS, st.lists(EFFECTS, max_size=3), st.booleans(), EXTRA)
+@given(
+    st.integers(-5, 10**6),
+    TEXTS,
+    st.lists(EFFECTS, max_size=3),
+    st.booleans(),
+    st.none() | TEXTS,
+    EXTRA.filter(lambda extra: "summary" not in extra),
+)
 def test_an_intent_is_the_object_that_it_stands_for(
-    n: int, action_id: str, effects: Sequence[Effect], reversible: bool, extra: Mapping[str, Any]
+    n: int,
+    action_id: str,
+    effects: Sequence[Effect],
+    reversible: bool,
+    summary: str | None,
+    extra: Mapping[str, Any],
 ) -> None:
     expected = head(n, action_id) | {"status": "intent", "fx": [each.to_json() for each in effects]}
     expected |= {} if reversible else {"irreversible": True}
+    expected |= {} if summary is None else {"summary": summary}
 
-    found = record.intent(7, "task-1", n, action_id, "fs.move", effects, reversible=reversible, extra=extra)
+    found = record.intent(
+        7, "task-1", n, action_id, "fs.move", effects, reversible=reversible, summary=summary, extra=extra
+    )
 
     assert found == line(expected | extra)
     assert record.read_effects(json.loads(found + "}")) == tuple(effects)
