@@ -17,6 +17,7 @@ import os
 import stat as stat_bits
 import struct
 import threading
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from deskshell.files import syscalls
@@ -162,7 +163,7 @@ def from_json(fields: list[Any]) -> Identity:
     kind = _KIND_OF_LETTER.get(fields[0])
     if kind is None:
         raise ValueError(f"not a kind of object: {fields[0]!r}")
-    return Identity(kind, *fields[1:])
+    return _new(Identity, (kind, *fields[1:]))
 
 
 # --- one look, by statx(2) -------------------------------------------------------------------------------------
@@ -324,15 +325,12 @@ def stat_again(dir_fd: int, name: bytes, known: Stat | Identity) -> Stat | None:
     return _new(Stat, (*known[:6], mode & 0o7777, uid, gid, nlink, dev, raw.st_atime_ns, 0))
 
 
+_of_raw = attrgetter("st_ctime_ns", "st_ino", "st_mtime_ns", "st_size")
+_of_known = itemgetter(5, 1, 4, 3)  # the same of an identity; its inode number is 0 where they are not stable
+
+
 def _is(raw: os.stat_result, known: Stat | Identity) -> bool:
-    kind, ino, _, size, mtime_ns, ctime_ns = known[:6]
-    return (
-        raw.st_ctime_ns == ctime_ns
-        and raw.st_ino == ino  # which is 0 in `known` where inode numbers are not stable
-        and raw.st_mtime_ns == mtime_ns
-        and raw.st_size == size
-        and _KIND_OF_TYPE[raw.st_mode >> 12] == kind
-    )
+    return _of_raw(raw) == _of_known(known) and _KIND_OF_TYPE[raw.st_mode >> 12] == known[0]
 
 
 def stat_path(path: bytes) -> Stat | None:

@@ -36,7 +36,7 @@ class Context:
     """One step's world. `key` names the step in holding: `<task>/<n>`."""
 
     __slots__ = (
-        "_looks", "_slots", "_temps", "_token",
+        "_looks", "_planned", "_slots", "_temps", "_token",
         "ground", "left", "n", "not_kept", "outcome", "secrets", "stop", "task_id",
     )  # fmt: skip
 
@@ -59,6 +59,7 @@ class Context:
         self._temps = 0
         self._slots = 0
         self._looks: dict[bytes, Stat | None] = {}
+        self._planned: dict[bytes, tuple[bytes, Identity]] = {}  # not looked at yet: where it is, what it was
         self.left: Stat | None = None  # the object as the last effect left it
         self.not_kept: tuple[str, ...] = ()  # metadata that a copy could not keep
         self.outcome: Mapping[str, Any] = {}  # what `do` learned, for kinds beyond the file system
@@ -66,25 +67,35 @@ class Context:
     # looking
 
     def check_seen(self, seen: Iterable[tuple[bytes, Identity | None]]) -> None:
-        """Compare with what the plan was made for (I8). Raises Conflict, naming what differs."""
-        for path, wanted in seen:
-            here = self.look(path, wanted)
-            if wanted is None:
-                if here is not None:
-                    raise Conflict(f"`{names.show(path)}` exists now; it did not when planned", path=path)
-            elif here is None:
-                raise Conflict(f"`{names.show(path)}` is gone since it was planned", path=path)
-            elif not same_content(here, wanted):
-                raise Conflict(f"`{names.show(path)}` changed since it was planned", path=path)
+        """Compare with what the plan was made for (I8). Raises Conflict, naming what differs.
 
-    def look(self, path: bytes, known: Identity | None = None) -> Stat | None:
-        """What stands at `path` (`known`, most likely), None when nothing; looked up once a step.
+        Of files it only takes note: they are compared when looked at, or when they are renamed, by acting.
+        """
+        for path, wanted in seen:
+            if wanted is None or wanted.kind == "folder":
+                _refuse_other(path, self.look(path), wanted)
+            else:
+                self._planned[path] = (path, wanted)
+
+    def check_rest(self) -> None:
+        """Compare what `check_seen` took note of, and nothing has come back to."""
+        for path, (origin, _) in tuple(self._planned.items()):
+            if path == origin:
+                self.look(path)
+
+    def look(self, path: bytes) -> Stat | None:
+        """What stands at `path`, None when nothing; looked up once a step.
 
         Once an effect on `path` was made by this context: what that effect will leave there.
+        Raises Conflict when it is not what the plan was made for.
         """
         looks = self._looks
         if path not in looks:
-            looks[path] = self.ground.look(path, known)
+            origin, wanted = self._planned.pop(path, (path, None))
+            found = self.ground.look(origin, wanted)
+            if wanted is not None:
+                _refuse_other(origin, found, wanted)
+            looks[path] = found
         return looks[path]
 
     def source(self, path: bytes) -> Stat:
@@ -194,6 +205,9 @@ class Context:
 
     def move(self, src: bytes, dst: bytes) -> tuple[Effect, ...]:
         """`src` gets the name `dst`; over file systems by a verified copy, and only then the source goes."""
+        if src in self._planned and self.ground.renameable(src, dst):
+            self.free(dst)
+            return (self._renamed(src, dst),)
         found = self.source(src)
         self.free(dst)
         if self.ground.renameable(src, dst):
@@ -213,6 +227,8 @@ class Context:
 
     def hold(self, path: bytes) -> tuple[Effect, ...]:
         """The object at `path` goes into holding, or away with a verified copy kept."""
+        if path in self._planned and self.can_hold(path):
+            return (self._renamed(path, self.slot()),)
         found = self.source(path)
         self._looks[path] = None
         if self.can_hold(path):
@@ -286,6 +302,14 @@ class Context:
         return take_back(tuple(effects), self.ground)
 
     # helpers
+
+    def _renamed(self, src: bytes, dst: bytes) -> Move:
+        """A rename of a file by what the plan knows of it: acting compares that, so there is no look in between."""
+        origin, known = self._planned.pop(src)
+        self._looks[src] = None
+        self._looks.pop(dst, None)
+        self._planned[dst] = (origin, known)
+        return Move(src, dst, known)
 
     def _created(
         self, temp: bytes, path: bytes, stat: Stat, mark: str | None = None, *, empty: bool = False
@@ -371,6 +395,17 @@ class Context:
 
     def _note_lost(self, path: bytes, lost: tuple[str, ...]) -> None:
         self.not_kept += tuple(f"{names.show(path)}: {each}" for each in lost)
+
+
+def _refuse_other(path: bytes, here: Stat | None, wanted: Identity | None) -> None:
+    """Raise Conflict unless `here`, at `path`, is what was `wanted` when the plan was made."""
+    if wanted is None:
+        if here is not None:
+            raise Conflict(f"`{names.show(path)}` exists now; it did not when planned", path=path)
+    elif here is None:
+        raise Conflict(f"`{names.show(path)}` is gone since it was planned", path=path)
+    elif not same_content(here, wanted):
+        raise Conflict(f"`{names.show(path)}` changed since it was planned", path=path)
 
 
 def _staged_at(effects: tuple[Effect, ...]) -> bytes:

@@ -427,7 +427,8 @@ def put_path(data: dict[str, Any], key: str, path: bytes) -> None:
 
 def get_path(data: Mapping[str, Any], key: str) -> bytes:
     """Read a path written by `put_path`."""
-    return names.from_json(data[key], data.get(key + "Bytes"))
+    text, b64 = data[key], data.get(key + "Bytes")
+    return text.encode() if b64 is None and type(text) is str else names.from_json(text, b64)
 
 
 def _expect(ground: Ground, path: bytes, wanted: Identity) -> None:

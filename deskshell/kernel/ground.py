@@ -285,7 +285,11 @@ class Ground(Contents):
     def folder_fd(self, folder: bytes) -> int | None:
         """The open folder at `folder`, the parent of a root included; None when it is not there."""
         try:
-            return self.at(folder + b"/.")[0]
+            return (
+                self.places.folder_fd(folder or b"/")
+                if folder[:1] in (b"", b"/")
+                else self.at(folder + b"/.")[0]
+            )
         except OSError as exc:
             if exc.errno in _MISSING:
                 return None

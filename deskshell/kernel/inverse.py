@@ -54,9 +54,9 @@ class Sight:
         self._writable: dict[bytes, bool] = {}
         self._looks: dict[bytes, Stat | None] | None = None
 
-    def ahead(self) -> Sight:
-        """The same sight for one step, to be played on by itself; it looks at each place once."""
-        found = Sight(self.ground, self.expected.copy())
+    def ahead(self, *, playing: bool) -> Sight:
+        """The same sight for one step, `playing` on by itself or not; it looks at each place once."""
+        found = Sight(self.ground, self.expected.copy() if playing else self.expected)
         found._looks = {}
         return found
 
@@ -192,7 +192,8 @@ class Inverter:
     def _invert(self, effects: tuple[Effect, ...]) -> list[Effect]:
         found: list[Effect] = []
         self.brought.clear()
-        outer, self.sight = self.sight, self.sight.ahead()  # each sees what those after it will have taken back
+        # Each sees what those after it will have taken back.
+        outer, self.sight = self.sight, self.sight.ahead(playing=len(effects) > 1)
         try:
             for at in range(len(effects) - 1, -1, -1):
                 if already_back(effects[at], self):
@@ -220,11 +221,9 @@ class Inverter:
         self._edited = False
         if here is None:
             self.refuse(path, "is gone", verdict="expired" if _is_stored(path) else "changed")
-        if not same_object(here, wanted):
-            if not (force and self.force):
+        if not same_content(here, wanted):
+            if not same_object(here, wanted) and not (force and self.force):
                 self.refuse(path, f"is another {here.kind} now")
-            self._edited = True
-        elif not same_content(here, wanted):
             self._edited = True
         return here
 

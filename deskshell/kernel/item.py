@@ -69,6 +69,8 @@ class Item(Protocol):
 class Forward:
     """A step of a plan, being done."""
 
+    __slots__ = ("_reversible", "action_id", "alone", "kind", "n", "step")
+
     def __init__(self, step: Step) -> None:
         self.step = step
         self.n = step.n
@@ -87,7 +89,9 @@ class Forward:
         ctx.check_seen(self.step.seen)
 
     def prepare(self, ctx: Context) -> Prior:
-        return self.step.action.prepare(ctx)
+        prior = self.step.action.prepare(ctx)
+        ctx.check_rest()
+        return prior
 
     def do(self, ctx: Context, prior: Prior) -> None:
         self.step.action.do(ctx, prior)
@@ -157,6 +161,11 @@ class Backward:
     `of`; `unsure` as in `walk.Recorded`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
     """
 
+    __slots__ = (
+        "_args", "_done", "_effects", "_final", "_force", "_free", "_kinds", "_of", "_undo", "_unknown",
+        "action_id", "kind", "n", "notes", "summary",
+    )  # fmt: skip
+
     def __init__(
         self,
         line: Mapping[str, Any],
@@ -169,7 +178,6 @@ class Backward:
         free: Callable[[Backward], None],
         done: Callable[[Backward, Sequence[Effect]], None],
     ) -> None:
-        self.line = line
         self.n = int(line["n"])
         self.action_id = str(line["actionId"])
         self.kind = str(line["kind"])
@@ -182,8 +190,12 @@ class Backward:
         self._of = of
         self._free = free
         self._done = done
+        # Not the line itself: a thousand of them are held until their batch is done.
         self._effects = record.read_effects(line)
         self._undo = line.get("undo")
+        self._args = line.get("args")
+        self._final = bool(line.get("irreversible"))
+        self._unknown = bool(line.get("unknown"))
 
     @property
     def alone(self) -> bool:
@@ -196,8 +208,7 @@ class Backward:
             paths = effect.paths()
             if paths:
                 return paths[-1] if len(paths) > 1 else paths[0]
-        given = self.line.get("args") or {}
-        return str(given.get("url", ""))
+        return str((self._args or {}).get("url", ""))
 
     def touches(self) -> Sequence[bytes]:
         return [path for effect in self._effects for path in effect.paths()]
@@ -230,9 +241,9 @@ class Backward:
         self._refuse_early()
 
     def _refuse_early(self) -> None:
-        if self.line.get("irreversible"):
+        if self._final:
             raise Conflict("this step cannot be undone", verdict="no-undo")
-        if self.line.get("unknown"):
+        if self._unknown:
             raise Conflict("it is not known whether this was done", verdict="failed")
         if self._unsure and not self._force:
             raise Conflict(

@@ -77,7 +77,9 @@ def intent(
     fx = ",".join([_effect(effect) for effect in effects])
     final = "" if reversible else ',"irreversible":true'
     told = "" if summary is None else f',"summary":{_quote(summary)}'
-    return f'{_head(ts, task_id, n, action_id, kind)},"status":"intent","fx":[{fx}]{final}{told}{_more(extra)}'
+    return (
+        f'{_head(ts, task_id, n, action_id, kind)},"status":"intent","fx":[{fx}]{final}{told}{_more(extra)}'
+    )
 
 
 def _effect(effect: Effect) -> str:

@@ -28,7 +28,8 @@ EFFECTS: st.SearchStrategy[Effect] = st.one_of(
     st.builds(Mode, PATHS, IDENTITIES, st.integers(0, 0o7777), st.integers(0, 0o7777)),
 )
 EXTRA = st.dictionaries(
-    st.sampled_from(("facts", "args", "summary", "by", "outcome")), st.none() | TEXTS | NUMBERS | st.lists(TEXTS)
+    st.sampled_from(("facts", "args", "summary", "by", "outcome")),
+    st.none() | TEXTS | NUMBERS | st.lists(TEXTS),
 )
 
 
