@@ -107,7 +107,7 @@ def is_true(line: bytes, previous: bytes) -> bool:
 
 
 # What `json.loads` calls in the end, without looking for white space around the one value, which no line has.
-_scan = json.JSONDecoder().scan_once
+_scan = vars(json.JSONDecoder())["scan_once"]
 
 
 def parse(line: bytes) -> dict[str, Any] | None:

@@ -20,13 +20,14 @@ def intent_after_act() -> None:
 
     write_intents, flush = Transaction._write_intents, Transaction._flush_results
 
-    def act_first(self: Any, prepared: Any) -> None:
+    def act_first(self: Any, prepared: Any, folders: Any) -> None:
+        del folders
         self.ground.sync_staged()
         self._late = prepared
 
-    def then_write(self: Any, prepared: Any) -> None:
-        write_intents(self, self._late)
-        flush(self, prepared)
+    def then_write(self: Any, folders: Any) -> None:
+        write_intents(self, self._late, folders)
+        flush(self, folders)
 
     Transaction._write_intents = act_first  # type: ignore[method-assign]
     Transaction._flush_results = then_write  # type: ignore[method-assign]

@@ -21,7 +21,7 @@ NAMES = st.binary(min_size=1, max_size=12) | TEXTS.map(lambda text: text.encode(
 PATHS = st.builds(bytes.__add__, st.sampled_from((b"/", b"/home/", b"held:task-1/", b"kept:task-1/")), NAMES)
 MARKS = st.none() | st.just("l:0a@kept:task-1/0.tree") | st.just("00ff")
 EFFECTS: st.SearchStrategy[Effect] = st.one_of(
-    st.builds(lambda src, dst, value: Move(src, dst, value), PATHS, PATHS, IDENTITIES),
+    st.builds(Move, PATHS, PATHS, IDENTITIES, st.just(False)),
     st.builds(Move, PATHS, PATHS, IDENTITIES, st.booleans(), MARKS, st.booleans()),
     st.builds(Swap, PATHS, PATHS, IDENTITIES, IDENTITIES, MARKS, MARKS),
     st.builds(Drop, PATHS, IDENTITIES, PATHS, PATHS, st.just("00ff")),
