@@ -229,17 +229,17 @@ class Reader:
 def _lines_back(span: Span, block: int) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Yield the lines of one span from its end to the start, each tested against the one before it."""
     number, name, header = span.segment.number, span.segment.name, span.header
-    held: tuple[int, bytes] | None = None
-    for offset, line in lines_backward(span.fd, span.end, block=block):
+    at, line = -1, b""
+    for offset, before in lines_backward(span.fd, span.end, block=block):
         if header is None:
-            if (value := parse(line)) is not None:
+            if (value := parse(before)) is not None:
                 yield Place(number, offset), value
             continue
-        if held is not None:
-            yield Place(number, held[0]), _tested(held[1], line[-34:-2], name, held[0])
-        held = (offset, line)
-    if held is not None and header is not None:
-        yield Place(number, held[0]), _tested(held[1], check_before(span.fd, held[0], header), name, held[0])
+        if at >= 0:
+            yield Place(number, at), _tested(line, before[-34:-2], name, at)
+        at, line = offset, before
+    if at >= 0 and header is not None:
+        yield Place(number, at), _tested(line, check_before(span.fd, at, header), name, at)
 
 
 def _tested(line: bytes, previous: bytes, name: str, offset: int) -> dict[str, Any]:
