@@ -162,8 +162,8 @@ class Backward:
     """
 
     __slots__ = (
-        "_args", "_done", "_effects", "_final", "_force", "_free", "_kinds", "_of", "_undo", "_unknown",
-        "action_id", "kind", "n", "notes", "summary",
+        "_args", "_brought", "_done", "_effects", "_final", "_force", "_free", "_kinds", "_of", "_undo",
+        "_unknown", "_unsure", "action_id", "kind", "n", "notes", "summary",
     )  # fmt: skip
 
     def __init__(
