@@ -39,17 +39,13 @@ class Anchor(NamedTuple):
 
 
 class _Folder(NamedTuple):
-    """A cached folder: its descriptor, what it was when opened, and whether a forbidden folder lies below.
-
-    `handle` is what `Whereabouts` knows it by, empty when it does not.
-    """
+    """A cached folder: its descriptor, what it was when opened, and whether a forbidden folder lies below."""
 
     fd: int
     dev: int
     ino: int
     mnt: int
     above_forbidden: bool
-    handle: bytes
 
 
 class Places:
@@ -159,7 +155,7 @@ class Places:
         if folder is None:
             self.at(path)  # opened this instant, so there is nothing to compare
             return
-        if folder.handle and self._whereabouts.still_at(folder.handle, parent):
+        if self._whereabouts.still_at(folder.fd, parent):
             return
         try:
             # From `/` and not from the anchor: the anchor may have been moved, too.
@@ -172,6 +168,7 @@ class Places:
             os.close(fd)
         if now.st_ino != folder.ino or now.st_dev != folder.dev:
             raise _moved(parent)
+        self._whereabouts.found(folder.fd, parent)
 
     def forget(self, path: bytes) -> None:
         """Take note that the caller itself renamed or removed the object `path`: what was open there is closed.
@@ -262,7 +259,9 @@ class Places:
         return folder
 
     def _drop(self, key: bytes) -> None:
-        os.close(self._folders.pop(key).fd)
+        fd = self._folders.pop(key).fd
+        self._whereabouts.forget(fd)
+        os.close(fd)
         for passed in _upwards(key):
             self._passed[passed] -= 1
             if not self._passed[passed]:
@@ -279,8 +278,7 @@ class Places:
         except BaseException:
             os.close(fd)
             raise
-        handle = self._whereabouts.handle(fd, key) if key else b""
-        return _Folder(fd, here.st_dev, here.st_ino, mnt, above, handle)
+        return _Folder(fd, here.st_dev, here.st_ino, mnt, above)
 
     # --- forbidden folders ------------------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
 """Where an open folder is now, as Linux tells in /proc: in place of looking its path up once more.
 
 `/proc/self/fd/N` gives the path of what N is open on by the names that the kernel itself knows, so it has no link
-in it, and follows every rename. Equal to the path by which the folder was opened, it says what opening that path
-again would say, at a third of the price, but for three things, each of which is asked for here:
+in it, and follows every rename. Once a path was looked up and led to the folder, as long as this is equal to the
+path it does so still, at a third of the price, but for three things, each of which is asked for here:
 
 - A mount laid over the folder, or over one above it, does not show. poll(2) on the list of mounts tells that it
-  has changed, and from then on nothing is answered here.
+  has changed; then every folder has to be looked up again first.
 - Names on network and FUSE file systems change behind the kernel's back: only folders are answered for that lie,
   with all folders above them, on file systems that the kernel alone changes.
 - A removed folder gets " (deleted)" behind its name, as another may be called: those are left out.
@@ -29,15 +29,16 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
 class Whereabouts:
-    """Compares open folders with their paths, as long as nothing is mounted or unmounted; see the module.
+    """Tells of open folders that were found at their paths once whether they are still there; see the module.
 
-    Without /proc it answers nothing. To be made before the first of these folders is opened.
+    Without /proc it never knows.
     """
 
     def __init__(self) -> None:
+        self._found: dict[int, tuple[bytes, bytes]] = {}  # descriptor → path, and its name in /proc/self/fd
+        self._foreign: list[bytes] = []  # where file systems are mounted of which others may change the names
         self._fds = self._mounts = -1
         self._changed: Callable[[int], object] = bool  # asked with a time to wait for a change of mounts
-        self._foreign: list[bytes] = []  # where file systems are mounted of which others may change the names
         try:
             self._open()
         except (OSError, ValueError):
@@ -52,38 +53,49 @@ class Whereabouts:
         watch = select.poll()
         watch.register(self._mounts, select.POLLPRI)
         self._changed = watch.poll
+        self._read_mounts()
+        self._fds = os.open(b"/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC)
+        if syscalls.fstatfs(self._fds)[0] != _PROC_MAGIC:
+            self.close()
+
+    def _read_mounts(self) -> None:
+        os.lseek(self._mounts, 0, os.SEEK_SET)
         with open(self._mounts, "rb", closefd=False) as file:
             self._foreign = [point for point, kind in map(_mount, file) if kind not in _KERNELS_OWN]
-        fds = os.open(b"/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC)
-        if syscalls.fstatfs(fds)[0] == _PROC_MAGIC:
-            self._fds = fds
-        else:
-            os.close(fds)
 
-    def handle(self, fd: int, path: bytes) -> bytes:
-        """What `still_at` takes for the folder `path`, open as `fd`; empty when nothing can be said of it."""
+    def found(self, fd: int, path: bytes) -> None:
+        """Take note that `path` was just looked up, and led to the folder that is open as `fd`."""
         if (
             self._fds < 0
             or path.endswith(b" (deleted)")
             or any(is_within(path, each) for each in self._foreign)
         ):
-            return b""
-        return b"%d" % fd
+            return
+        self._found[fd] = (path, b"%d" % fd)
 
-    def still_at(self, handle: bytes, path: bytes) -> bool:
-        """True when the folder is where it was opened, at `path`; False when that is not known."""
+    def still_at(self, fd: int, path: bytes) -> bool:
+        """True when the folder `fd` is still where it was `found`, at `path`; False when that is not known."""
+        found = self._found.get(fd)
+        if found is None or found[0] != path:
+            return False
         try:
-            if os.readlink(handle, dir_fd=self._fds) != path:
+            if os.readlink(found[1], dir_fd=self._fds) != path:
                 return False
-        except OSError:  # too long a path; a closed descriptor
-            return False
-        if self._changed(0):
-            self.close()
-            return False
-        return True
+            if not self._changed(0):
+                return True
+            self._found.clear()
+            self._read_mounts()
+        except (OSError, ValueError):  # a path that is too long; no /proc any more
+            self._found.pop(fd, None)
+        return False
+
+    def forget(self, fd: int) -> None:
+        """Take note that `fd` is closed."""
+        self._found.pop(fd, None)
 
     def close(self) -> None:
-        """Answer nothing from now on. May be called twice."""
+        """Know nothing from now on. May be called twice."""
+        self._found.clear()
         for fd in (self._fds, self._mounts):
             if fd >= 0:
                 os.close(fd)

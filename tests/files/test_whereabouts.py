@@ -35,9 +35,10 @@ def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def granted(root: bytes, path: bytes) -> Places:
-    """Places with the parent of `path` open."""
+    """Places with the parent of `path` open, and looked up once."""
     found = Places([root])
     found.at(path)
+    found.recheck(path)
     return found
 
 
@@ -146,6 +147,50 @@ def test_a_mount_laid_over_a_folder_is_noticed(folder: Path, over: str) -> None:
 
 
 @pytest.mark.root
+def test_after_a_mount_each_folder_is_looked_up_once_more(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody plugging in a stick must not make the rest of a long task slow."""
+    make_files(folder, {"a/": None, "b/": None, "stick/": None})
+    top = os.path.realpath(os.fsencode(folder))
+
+    def trial() -> list[bytes]:
+        with granted(top, top + b"/a/f") as places:
+            places.at(top + b"/b/f")
+            places.recheck(top + b"/b/f")
+            seen = looked_up(monkeypatch)
+            subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder / "stick"], check=True)
+            for _ in range(3):
+                places.recheck(top + b"/a/f")
+                places.recheck(top + b"/b/f")
+        return seen
+
+    assert in_own_mounts(trial) == [top + b"/a", top + b"/b"]
+
+
+@pytest.mark.root
+def test_a_file_system_of_others_mounted_later_is_not_answered_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_files(folder, {"m/": None})
+    top = os.path.realpath(os.fsencode(folder))
+
+    def trial() -> list[bytes]:
+        monkeypatch.setattr(whereabouts, "_KERNELS_OWN", whereabouts._KERNELS_OWN - {b"tmpfs"})
+        with granted(top, top + b"/f") as places:
+            subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder / "m"], check=True)
+            (folder / "m" / "d").mkdir()
+            places.recheck(top + b"/f")
+            places.at(top + b"/m/d/f")
+            seen = looked_up(monkeypatch)
+            for _ in range(2):
+                places.recheck(top + b"/m/d/f")
+        return seen
+
+    assert in_own_mounts(trial) == [top + b"/m/d"] * 2
+
+
+@pytest.mark.root
 def test_a_mount_that_goes_away_is_noticed(folder: Path) -> None:
     def trial() -> str:
         mount_tmpfs(folder / "m", size="1m")
@@ -170,4 +215,5 @@ def test_nothing_stays_open() -> None:
     found.close()
     after = sorted(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else []
     assert before == after
-    assert not found.still_at(b"0", b"/")
+    found.found(0, b"/")
+    assert not found.still_at(0, b"/")
