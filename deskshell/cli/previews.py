@@ -28,18 +28,19 @@ def say_preview(prepared: Prepared) -> None:
         output.say(Styled(title, "bold"), ": nothing to do")
         _say_notes(report.notes)
         return
-    entries = list(prepared.tree())
     output.say(
         Styled(title, "bold"), f" would take {count(len(report.steps), 'step')}; nothing is changed yet"
     )
     output.say("")
-    if entries:
-        say_tree(grow(_nodes(prepared, entries)), guides=output.is_terminal(sys.stdout))
+    tree = grow(_nodes(prepared))
+    if tree.children:
+        say_tree(tree, guides=output.is_terminal(sys.stdout))
         output.say("")
-    sums = [f"{number:,} {kind}" for kind, number in Counter(step.kind for step in report.steps).items()]
+    kinds = Counter(step.action.kind for step in prepared.plan.steps)
+    sums = [f"{number:,} {kind}" for kind, number in kinds.items()]
     if prepared.plan.folders:
         sums.append(count(len(prepared.plan.folders), "new folder"))
-    total = sum(size_bytes or 0 for _, kind, size_bytes, _ in entries if kind == "file")
+    total = sum(size_bytes or 0 for _, kind, size_bytes, _ in prepared.tree() if kind == "file")
     output.say(
         f"{count(len(report.steps), 'step')}: {', '.join(sums)}" + (f"; {size(total)}" if total else "")
     )
@@ -51,17 +52,14 @@ def say_preview(prepared: Prepared) -> None:
     _say_notes(report.notes)
 
 
-def _nodes(
-    prepared: Prepared, entries: Iterable[tuple[bytes, str, int | None, int]]
-) -> Iterator[tuple[bytes, bool, int | None, str]]:
+def _nodes(prepared: Prepared) -> Iterator[tuple[bytes, bool, int | None, str]]:
     """What `grow` takes: folders that a step needs and nobody asked for, then what each step is about."""
     for _, folder in prepared.plan.folders:
         target = folder.action.target()
         if isinstance(target, bytes):
             yield target, True, None, "new"
-    steps = {step.n: step for step in prepared.plan.steps}
-    for path, kind, size_bytes, n in entries:
-        yield path, kind == "folder", size_bytes, _note(steps[n])
+    for path, kind, size_bytes, n in prepared.tree():
+        yield path, kind == "folder", size_bytes, _note(prepared.plan.steps[n])
 
 
 def _note(step: Step) -> str:

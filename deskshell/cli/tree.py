@@ -42,7 +42,10 @@ def grow(entries: Iterable[tuple[bytes, bool, int | None, str]]) -> Node:
     for path, is_folder, size_bytes, note in entries:
         node = top
         for part in path.strip(b"/").split(b"/"):
-            node = node.children.setdefault(part, Node(part, True))
+            child = node.children.get(part)
+            if child is None:
+                child = node.children[part] = Node(part, True)
+            node = child
         node.is_folder = is_folder or bool(node.children)
         node.size_bytes, node.note = size_bytes, note
     _join(top, at_root=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from deskshell.files.identity import KINDS, Identity, Stat, identity
@@ -70,9 +70,9 @@ class Seen(Sequence[Sight]):
         return repr(tuple(self))
 
 
-def chained(sights: Iterable[tuple[bytes, Packed | None]]) -> Sequence[Sight]:
-    """Sights, their identities packed, as a step of a plan keeps them."""
+def chained(sights: dict[bytes, Packed | None]) -> Sequence[Sight]:
+    """What stood at paths, identities packed, as a step of a plan keeps it."""
     chain: Seen | None = None
-    for path, found in reversed(tuple(sights)):
-        chain = Seen(path, found, chain)
+    for path in reversed(sights):
+        chain = Seen(path, sights[path], chain)
     return () if chain is None else chain

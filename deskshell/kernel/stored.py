@@ -230,7 +230,7 @@ def _read_step(data: Mapping[str, Any], kinds: Kinds) -> Step:
         data.get("undoNone", False),
         None if compensation is None else _read_action(compensation, kinds),
         tuple(assertion.from_json(each) for each in data.get("asserts", ())),
-        chained(_read_seen(each) for each in data["seen"]),
+        chained(dict(_read_seen(each) for each in data["seen"])),
         data.get("size"),
     )
 

@@ -161,7 +161,7 @@ class View:
 
     def take_seen(self) -> Sequence[Sight]:
         """What was looked at on disk since the last call: the state that a step is planned for."""
-        seen = chained(self._seen.items())
+        seen = chained(self._seen)
         self._seen.clear()
         return seen
 

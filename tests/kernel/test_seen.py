@@ -25,7 +25,7 @@ def test_a_time_that_no_64_bits_hold_is_kept_too():
 
 
 def test_sights_are_a_sequence_in_the_order_of_looking():
-    seen = chained([(b"/a", pack(FILE)), (b"/b", None), (b"/a/c", pack(FILE))])
+    seen = chained({b"/a": pack(FILE), b"/b": None, b"/a/c": pack(FILE)})
     assert list(seen) == [(b"/a", FILE), (b"/b", None), (b"/a/c", FILE)]
     assert dict(seen) == {b"/a": FILE, b"/b": None, b"/a/c": FILE}
     assert (len(seen), seen[0], seen[-1]) == (3, (b"/a", FILE), (b"/a/c", FILE))
@@ -34,4 +34,4 @@ def test_sights_are_a_sequence_in_the_order_of_looking():
 
 
 def test_no_sights_are_nothing():
-    assert not chained([])
+    assert not chained({})
