@@ -18,6 +18,7 @@ from deskshell.slotted import NamedTuple
 
 _STYLES = {"bold": "1", "dim": "2", "red": "1;31", "green": "32", "yellow": "33", "cyan": "36", "": ""}
 _KEPT = "\t\u200c\u200d"  # joiners spell several scripts and most compound emoji
+_ITEMS_A_PIECE = 1000
 #: Any of these may stand in a JSON string, but must not reach a terminal (or, a surrogate, a strict reader) as it is.
 _UNSAFE_IN_JSON = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 
@@ -73,7 +74,30 @@ def raw(text: str) -> None:
 
 def json_object(value: Any) -> None:
     """One value as strict JSON on one line (indented on a terminal), to standard output."""
-    _write_bytes(json_text(value, indent=2 if is_terminal(sys.stdout) else None).encode("utf-8") + b"\n")
+    if is_terminal(sys.stdout):
+        _write_bytes(json_text(value, indent=2).encode("utf-8") + b"\n")
+        return
+    for piece in json_pieces(value):
+        _write_bytes(piece.encode("utf-8"))
+    _write_bytes(b"\n")
+
+
+def json_pieces(value: Any) -> Iterator[str]:
+    """`json_text` of an object in pieces, for its lists may have hundreds of thousands of items."""
+    if not isinstance(value, dict) or not value:
+        yield json_text(value)
+        return
+    lead = "{"
+    for key, each in value.items():
+        yield f"{lead}{json_text(key)}: "
+        lead = ", "
+        if isinstance(each, list) and len(each) > _ITEMS_A_PIECE:
+            for at in range(0, len(each), _ITEMS_A_PIECE):
+                yield (", " if at else "[") + json_text(each[at : at + _ITEMS_A_PIECE])[1:-1]
+            yield "]"
+        else:
+            yield json_text(each)
+    yield "}"
 
 
 def json_line(value: Any) -> None:

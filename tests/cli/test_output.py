@@ -91,6 +91,20 @@ def test_json_is_strict_and_safe(value, text):
     json.loads(text).get("name", "").encode("utf-8")
 
 
+@pytest.mark.parametrize("count", [0, 1, 1000, 1001, 2500])
+def test_a_long_list_is_written_in_pieces_that_are_the_same_text(count):
+    """An object of a hundred thousand steps would be held three times over."""
+    value = {"a": None, "steps": [{"n": n, "name": "caf\udce9"} for n in range(count)], "z": [1]}
+    pieces = list(output.json_pieces(value))
+    assert "".join(pieces) == output.json_text(value)
+    assert all(len(piece) < 50_000 for piece in pieces)
+
+
+@pytest.mark.parametrize("value", [{}, [], [1], "x", None])
+def test_what_is_no_object_with_lists_is_one_piece(value):
+    assert list(output.json_pieces(value)) == [output.json_text(value)]
+
+
 def test_json_is_utf8_whatever_the_terminal_speaks(monkeypatch):
     data = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(data, encoding="latin-1"))
