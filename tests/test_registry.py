@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 import types
+import zipfile
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from deskshell import registry
+from deskshell import actions, registry
 from deskshell.actions.fs_move import FsMove
 from deskshell.actions.noop import Noop
 from deskshell.errors import ManifestError, Refused
@@ -141,10 +143,24 @@ def test_reading_the_registry_loads_nothing_heavy() -> None:
     """`undo` of a finished task starts with it."""
     program = (
         "import sys; before = set(sys.modules); from deskshell import registry; registry.kinds();"
-        "print(sorted({'urllib.request', 'http.client', 'zipfile', 'tarfile', 'gzip', 'ssl', 'importlib.metadata'}"
+        "print(sorted({'urllib.request', 'http.client', 'zipfile', 'tarfile', 'gzip', 'ssl', 'importlib.metadata', 'inspect'}"
         " & (set(sys.modules) - before)))"
     )
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+def test_modules_are_found_where_a_package_lies_in_a_zip_file(tmp_path: Path) -> None:
+    """As `zipapp` makes one of a program."""
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as app:
+        for name in ("__init__.py", "fs_paint.py", "_help.py"):
+            app.writestr(f"kinds/{name}", "")
+
+    assert registry._modules([str(tmp_path / "app.zip" / "kinds")]) == ["_help", "fs_paint"]
+
+
+def test_the_modules_are_those_that_python_finds() -> None:
+    found = [module.name for module in pkgutil.iter_modules(actions.__path__)]
+    assert [name for name in registry._modules(actions.__path__) if name != "__init__"] == found
