@@ -12,11 +12,9 @@ from deskshell.app.planning import Planning
 from deskshell.config import Settings
 from deskshell.errors import PlanRefused, StepFailed, UsageError
 from deskshell.kernel import history, select
-from deskshell.kernel.context import Progress
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.history import Head
 from deskshell.kernel.report import TaskReport, UndoneTask, UndoReport, text
-from deskshell.kernel.undo import Wish, check_task, redo_task, undo_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +26,10 @@ if TYPE_CHECKING:
     from deskshell.app.skillset import SkillTest
     from deskshell.kernel import gc
     from deskshell.kernel.action import Action
+    from deskshell.kernel.context import Progress
     from deskshell.kernel.gc import GcReport
     from deskshell.kernel.roots import Roots
+    from deskshell.kernel.undo import Wish
     from deskshell.skills.check import Finding
     from deskshell.skills.library import Skill
     from deskshell.store.verify import VerifyReport
@@ -221,7 +221,6 @@ class App(Planning):
 
         `allowed` may refuse a task (by raising) before anything is undone.
         """
-        wish = Wish(tuple(steps), force, self.owner, self.front)
         if not self.desktop.folder.exists():  # nothing was ever done, and nothing is made for saying so
             _choose(self.desktop.reading(), task, last, since_ms, [])
             return UndoReport()
@@ -231,18 +230,11 @@ class App(Planning):
                 for head in chosen:
                     allowed(head)
             report = UndoReport(recovered=recovered)
-            if all_or_nothing:
-                checked = _check_all(desk, chosen, wish)
-                if not all(entry.good for each in checked for entry in each.entries):
-                    report.tasks, report.status = checked, "refused"
-                    report.error = "not everything can be undone, so nothing was (all or nothing)"
+            if chosen:
+                wish = self._wish(steps, force=force)
+                if all_or_nothing and not _all_good(desk, chosen, wish, report):
                     return report
-            for head in chosen:
-                if desk.stop.signum:
-                    report.signum = desk.stop.signum
-                    report.error = f"stopped before {head.task_id}"
-                    break
-                report.add(undo_task(desk, head, wish))
+                _take_back(desk, chosen, wish, report)
             self._expire(desk)
             return report
 
@@ -261,7 +253,8 @@ class App(Planning):
         desk.secrets = secrets or {}
         chosen = _choose(desk, task, last, since_ms, [])
         report = UndoReport(checked=True)
-        report.tasks = _check_all(desk, chosen, Wish(tuple(steps), force, self.owner, self.front))
+        if chosen:
+            report.tasks = _check_all(desk, chosen, self._wish(steps, force=force))
         return report
 
     def redo(self, task: str | None = None, *, allowed: Callable[[Head], None] | None = None) -> UndoReport:
@@ -272,9 +265,16 @@ class App(Planning):
             undo = select.undo_to_redo(desk.journal, task)
             if allowed is not None:
                 allowed(history.find(desk.journal, str(undo.of)))
+            from deskshell.kernel.undo import redo_task
+
             report = UndoReport(recovered=recovered)
-            report.add(redo_task(desk, undo, Wish((), False, self.owner, self.front)))
+            report.add(redo_task(desk, undo, self._wish((), force=False)))
             return report
+
+    def _wish(self, steps: Sequence[str], *, force: bool) -> Wish:
+        from deskshell.kernel.undo import Wish  # and all that undoes: not for those who only look
+
+        return Wish(tuple(steps), force, self.owner, self.front)
 
     # history
 
@@ -466,9 +466,32 @@ def _choose(
     return select.newest(desk.journal, max(0, count - closed))
 
 
+def _take_back(desk: Desk, chosen: list[Head], wish: Wish, report: UndoReport) -> None:
+    """Undo tasks in order, up to a signal; `report` says what became of each."""
+    from deskshell.kernel.undo import undo_task
+
+    for head in chosen:
+        if desk.stop.signum:
+            report.signum = desk.stop.signum
+            report.error = f"stopped before {head.task_id}"
+            break
+        report.add(undo_task(desk, head, wish))
+
+
+def _all_good(desk: Desk, chosen: list[Head], wish: Wish, report: UndoReport) -> bool:
+    """Whether every entry can be undone; else `report` is the refusal."""
+    checked = _check_all(desk, chosen, wish)
+    if all(entry.good for each in checked for entry in each.entries):
+        return True
+    report.tasks, report.status = checked, "refused"
+    report.error = "not everything can be undone, so nothing was (all or nothing)"
+    return False
+
+
 def _check_all(desk: Desk, chosen: list[Head], wish: Wish) -> list[UndoneTask]:
     """Check tasks in order, each with what the undos before it would have changed."""
     from deskshell.kernel.inverse import Expected
+    from deskshell.kernel.undo import check_task
 
     expected = Expected()
     return [check_task(desk, head, wish, expected) for head in chosen]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from deskshell.config import Settings
 from deskshell.kernel import history
-from deskshell.kernel.context import Progress
 from deskshell.kernel.desk import Desk, Quiet, StopFlag
 from deskshell.store.folder import StateFolder
 from deskshell.store.journal import Journal
@@ -20,6 +19,7 @@ from deskshell.store.lock import Holder, TaskLock
 
 if TYPE_CHECKING:
     from deskshell.kernel.action import Action
+    from deskshell.kernel.context import Progress
     from deskshell.kernel.report import TaskReport
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]

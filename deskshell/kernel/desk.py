@@ -9,9 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from deskshell.errors import DeskshellError
-from deskshell.files.scope import Places
-from deskshell.kernel.context import Progress
-from deskshell.kernel.ground import Ground
 from deskshell.kernel.room import MAX_COPY
 from deskshell.slotted import field, slotted
 from deskshell.store.folder import StateFolder
@@ -19,6 +16,8 @@ from deskshell.store.journal import Journal
 
 if TYPE_CHECKING:
     from deskshell.kernel.action import Action
+    from deskshell.kernel.context import Progress
+    from deskshell.kernel.ground import Ground
 
 Result = TypeVar("Result")
 
@@ -73,6 +72,9 @@ class Desk:
 
     def ground(self, roots: Iterable[bytes], tick: Callable[[int], None] | None = None) -> Ground:
         """Open `roots` for acting; the state folder itself is out of bounds. Close it after use."""
+        from deskshell.files.scope import Places
+        from deskshell.kernel.ground import Ground  # a history can be read without
+
         state = os.fsencode(self.folder.path)
         places = Places(roots, forbidden=[state])
         return Ground(

@@ -11,6 +11,8 @@ import pytest
 from tests.support.process import CHECKOUT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.support.process import Home
 
 #: What no command of every day may import: each takes longer than half of `python -c pass`.
@@ -27,9 +29,9 @@ SLOW = [
 ]
 
 
-def slow_imports(program: str, home: Home) -> str:
+def slow_imports(program: str, home: Home, slow: Sequence[str] = SLOW) -> str:
     """The slow modules that a fresh interpreter has imported once it ran `program`."""
-    ending = f"\nimport sys\nsys.stderr.write('\\n' + ' '.join(m for m in {SLOW} if m in sys.modules))"
+    ending = f"\nimport sys\nsys.stderr.write('\\n' + ' '.join(m for m in {slow} if m in sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", program + ending],
         env=home.environment() | {"PYTHONPATH": str(CHECKOUT)},
@@ -57,3 +59,10 @@ def test_a_preview_imports_neither_the_option_parser_nor_pydantic(home: Home) ->
     line = ["run", "first-skill", "--set", f"folder={home.user / 'notes'}"]
     found = slow_imports(f"from deskshell.cli.main import run\nassert run({line!r}) == 0", home)
     assert not {"pydantic", "typer", "rich"} & set(found.split())
+
+
+@pytest.mark.parametrize("args", [["log"], ["undo", "--last"]])
+def test_a_look_at_the_history_imports_nothing_that_acts_or_hashes(args: list[str], home: Home) -> None:
+    """A tenth of the time of either, when there is nothing to do."""
+    acting = ["deskshell.kernel.ground", "deskshell.kernel.transaction", "deskshell.kernel.undo", "hashlib"]
+    assert slow_imports(f"from deskshell.cli.main import run\nassert run({args}) == 0", home, acting) == ""
