@@ -14,7 +14,7 @@ from deskshell.errors import PlanRefused, StepFailed, UsageError
 from deskshell.kernel import history, select
 from deskshell.kernel.desk import Desk
 from deskshell.kernel.history import Head
-from deskshell.kernel.report import TaskReport, UndoneTask, UndoReport, text
+from deskshell.kernel.report import TaskReport, UndoReport, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from deskshell.kernel.context import Progress
     from deskshell.kernel.gc import GcReport
     from deskshell.kernel.roots import Roots
-    from deskshell.kernel.undo import Wish
     from deskshell.skills.check import Finding
     from deskshell.skills.library import Skill
     from deskshell.store.verify import VerifyReport
@@ -231,10 +230,12 @@ class App(Planning):
                     allowed(head)
             report = UndoReport(recovered=recovered)
             if chosen:
-                wish = self._wish(steps, force=force)
-                if all_or_nothing and not _all_good(desk, chosen, wish, report):
+                from deskshell.app import undoing
+
+                wish = undoing.Wish(tuple(steps), force, self.owner, self.front)
+                if all_or_nothing and not undoing.all_good(desk, chosen, wish, report):
                     return report
-                _take_back(desk, chosen, wish, report)
+                undoing.take_back(desk, chosen, wish, report)
             self._expire(desk)
             return report
 
@@ -254,7 +255,10 @@ class App(Planning):
         chosen = _choose(desk, task, last, since_ms, [])
         report = UndoReport(checked=True)
         if chosen:
-            report.tasks = _check_all(desk, chosen, self._wish(steps, force=force))
+            from deskshell.app import undoing
+
+            wish = undoing.Wish(tuple(steps), force, self.owner, self.front)
+            report.tasks = undoing.check_all(desk, chosen, wish)
         return report
 
     def redo(self, task: str | None = None, *, allowed: Callable[[Head], None] | None = None) -> UndoReport:
@@ -265,16 +269,11 @@ class App(Planning):
             undo = select.undo_to_redo(desk.journal, task)
             if allowed is not None:
                 allowed(history.find(desk.journal, str(undo.of)))
-            from deskshell.kernel.undo import redo_task
+            from deskshell.kernel.undo import Wish, redo_task
 
             report = UndoReport(recovered=recovered)
-            report.add(redo_task(desk, undo, self._wish((), force=False)))
+            report.add(redo_task(desk, undo, Wish((), False, self.owner, self.front)))
             return report
-
-    def _wish(self, steps: Sequence[str], *, force: bool) -> Wish:
-        from deskshell.kernel.undo import Wish  # and all that undoes: not for those who only look
-
-        return Wish(tuple(steps), force, self.owner, self.front)
 
     # history
 
@@ -464,37 +463,6 @@ def _choose(
     # A run that a crash left open counts as the newest: it is reported, nothing older goes in its place.
     closed = sum(1 for each in recovered if each.role == "run" and each.status == "rolled-back")
     return select.newest(desk.journal, max(0, count - closed))
-
-
-def _take_back(desk: Desk, chosen: list[Head], wish: Wish, report: UndoReport) -> None:
-    """Undo tasks in order, up to a signal; `report` says what became of each."""
-    from deskshell.kernel.undo import undo_task
-
-    for head in chosen:
-        if desk.stop.signum:
-            report.signum = desk.stop.signum
-            report.error = f"stopped before {head.task_id}"
-            break
-        report.add(undo_task(desk, head, wish))
-
-
-def _all_good(desk: Desk, chosen: list[Head], wish: Wish, report: UndoReport) -> bool:
-    """Whether every entry can be undone; else `report` is the refusal."""
-    checked = _check_all(desk, chosen, wish)
-    if all(entry.good for each in checked for entry in each.entries):
-        return True
-    report.tasks, report.status = checked, "refused"
-    report.error = "not everything can be undone, so nothing was (all or nothing)"
-    return False
-
-
-def _check_all(desk: Desk, chosen: list[Head], wish: Wish) -> list[UndoneTask]:
-    """Check tasks in order, each with what the undos before it would have changed."""
-    from deskshell.kernel.inverse import Expected
-    from deskshell.kernel.undo import check_task
-
-    expected = Expected()
-    return [check_task(desk, head, wish, expected) for head in chosen]
 
 
 def _recovery_notes(recovered: list[TaskReport]) -> list[str]:
