@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from deskshell.kernel.item import Item
 
-MAX_STEPS = 4000  # what one sync of intents covers; also what is prepared ahead and held in memory
+MAX_STEPS = 2000  # what one sync of intents covers; also what is prepared ahead and held in memory
 
 
 def split(items: Iterable[Item], most: int = MAX_STEPS) -> Iterator[list[Item]]:
