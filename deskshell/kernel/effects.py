@@ -142,7 +142,7 @@ class Move(NamedTuple):
 
     def inverse(self, inverter: Inverter) -> list[Effect]:
         path = self.dst
-        if self.made and inverter.look(path) is None and _is(inverter.look(self.src), self.id):
+        if self.made and not _is(inverter.look(path), self.id) and _is(inverter.look(self.src), self.id):
             path = self.src  # a rollback could not remove the temporary
         here = inverter.own(path, self.id)
         inverter.verify(path, self.sha256)
