@@ -18,7 +18,7 @@ import stat as stat_bits
 import struct
 import threading
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from deskshell.files import syscalls
 from deskshell.slotted import NamedTuple
@@ -124,7 +124,11 @@ def same_object(a: Stat | Identity, b: Stat | Identity) -> bool:
     return a.size == b.size and a.mtime_ns == b.mtime_ns
 
 
-def object_key(of: Stat | Identity) -> tuple[int, int]:
+#: What an object is looked up by in a dictionary: inode number and birth time, see `object_key`.
+ObjectKey: TypeAlias = tuple[int, int]
+
+
+def object_key(of: Stat | Identity) -> ObjectKey:
     """What `same_object` goes by, to look objects of one kind up in a dictionary."""
     return (of.ino, of.birth_ns) if of.ino else (of.size, of.mtime_ns)
 

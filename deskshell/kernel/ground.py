@@ -306,7 +306,7 @@ class Ground(Contents):
         if fd is None:
             return None
         found = stat_fd(fd)
-        return FolderTime(found.mtime_ns, found.ino)
+        return FolderTime(found.mtime_ns, found.ino, found.birth_ns)
 
     def set_folder_time(self, folder: bytes, mtime_ns: int) -> bool:
         """Give `folder` back an earlier mtime; False when that is not allowed or it is gone."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from deskshell.files.identity import Identity, Stat, identity, object_key, same_object
+from deskshell.files.identity import Identity, ObjectKey, Stat, identity, object_key, same_object
 from deskshell.files.scope import is_within
 
 Tell = Callable[[bytes, Identity, Identity], None]  # path, the object that was dropped, the copy
@@ -26,8 +26,8 @@ class Heirs:
         self.by_path: dict[bytes, Identity] = {}
         self.on_back: Tell | None = None
         self.ask: Callable[[Tell], None] | None = None
-        self._copies: dict[tuple[int, int], Identity] = {}
-        self._stands_for: dict[int, int] = {}  # inode number of a copy → of what was dropped
+        self._copies: dict[ObjectKey, Identity] = {}
+        self._stands_for: dict[ObjectKey, ObjectKey] = {}  # a copy → what was dropped
 
     def __bool__(self) -> bool:
         return bool(self.by_path) or self.ask is not None
@@ -35,13 +35,13 @@ class Heirs:
     def take_place(self, path: bytes, dropped: Identity, copy: Identity) -> None:
         """`copy` takes the place of `dropped` at `path` now, whatever did before."""
         self.by_path[path] = self._copies[object_key(dropped)] = copy
-        self._stands_for[copy.ino] = dropped.ino
+        self._stands_for[object_key(copy)] = object_key(dropped)
 
     def know(self, path: bytes, dropped: Identity, copy: Identity) -> None:
         """`copy` once took the place of `dropped` at `path`; a newer one may be known to have."""
         self.by_path.setdefault(path, copy)
         self._copies.setdefault(object_key(dropped), copy)
-        self._stands_for.setdefault(copy.ino, dropped.ino)
+        self._stands_for.setdefault(object_key(copy), object_key(dropped))
 
     def of(self, path: bytes, here: Stat, wanted: Identity) -> Identity:
         """What stands for the object `wanted`, of which `here` is looked at under the name `path`.
@@ -59,13 +59,15 @@ class Heirs:
             return identity(here)
         return wanted
 
-    def stands_for(self, ino: int) -> Iterator[int]:
-        """The inode numbers of the objects of which `ino` is the copy, and so on."""
+    def stands_for(self, copy: ObjectKey) -> Iterator[ObjectKey]:
+        """The objects of which `copy` is the copy, or the copy of the copy, and so on."""
         self._ask_once()
+        here: ObjectKey | None = copy
         for _ in self._stands_for:  # no more than there are, should the records go round in a circle
-            if not (ino := self._stands_for.get(ino, 0)):
+            here = self._stands_for.get(here) if here else None
+            if here is None:
                 return
-            yield ino
+            yield here
 
     def _ask_once(self) -> None:
         if self.ask is not None:

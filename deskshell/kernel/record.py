@@ -144,19 +144,18 @@ def failed(ts: int, task_id: str, n: int, action_id: str, kind: str, error: str,
 
 
 def folder_times(times: Mapping[bytes, FolderTime]) -> list[list[Any]]:
-    """Folders with their times as ``[path, mtime_ns, ino]`` or ``[display, mtime_ns, ino, base64]``."""
+    """Folders with their times: ``[path, mtime_ns, ino, birth_ns]``, after that base64 where `path` is for display."""
     found: list[list[Any]] = []
-    for path, (mtime_ns, ino) in times.items():
+    for path, time in times.items():
         text, b64 = names.plain(path)
-        found.append([text, mtime_ns, ino] if b64 is None else [text, mtime_ns, ino, b64])
+        found.append([text, *time] if b64 is None else [text, *time, b64])
     return found
 
 
 def read_folder_times(data: Iterable[Sequence[Any]]) -> dict[bytes, FolderTime]:
     """Read `folder_times`'s form."""
     return {
-        names.from_json(each[0], each[3] if len(each) > 3 else None): FolderTime(each[1], each[2])
-        for each in data
+        names.from_json(each[0], each[4] if len(each) > 4 else None): FolderTime(*each[1:4]) for each in data
     }
 
 

@@ -282,7 +282,7 @@ def _restore_times(
             if _has_strangers(ground, folder, since_ms, ours, before):
                 found.not_restored.append(f"folder time of `{shown}` kept (changed by others)")
             elif ground.set_folder_time(folder, was.mtime_ns):
-                found.after[folder] = FolderTime(was.mtime_ns, now.ino)
+                found.after[folder] = now._replace(mtime_ns=was.mtime_ns)
             else:
                 found.not_restored.append(f"folder time of `{shown}`: not permitted")
         except (DeskshellError, OSError) as exc:
@@ -294,7 +294,7 @@ def _is_of_another(ground: Ground, folder: bytes, was: FolderTime, now: FolderTi
     if any(is_within(folder, top) for top in ground.heirs.by_path):
         return False
     if was.ino and now.ino:
-        return was.ino != now.ino
+        return was.folder != now.folder
     return now.mtime_ns < was.mtime_ns <= time.time_ns()
 
 

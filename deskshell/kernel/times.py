@@ -77,14 +77,14 @@ class FolderTimes:
                 times = _relocated(times, event)
                 continue
             folder, time = event
-            if folder in times and before.of_object(time.ino, heirs) is not None:
+            if folder in times and before.of_object(time.folder, heirs) is not None:
                 continue  # this very folder, under another path before
             # What it is to have, and had, but for work undone inside since.
             mtime_ns = times.pop(folder, time.mtime_ns)
-            was = before.of(folder, time.ino, heirs)
+            was = before.of(folder, time.folder, heirs)
             if was is None or folder in kept_in:
                 continue
-            if mtime_ns == after.of(folder, time.ino, heirs):
+            if mtime_ns == after.of(folder, time.folder, heirs):
                 times[folder] = was
             else:
                 others.append(folder)
