@@ -21,9 +21,9 @@ from deskshell.app.desktop import Desktop
 from deskshell.app.prepared import StepReports
 from deskshell.errors import DeskshellError, NotFound, PlanConflict, PlanRefused, UsageError
 from deskshell.files import names
+from deskshell.files.names import put_path
 from deskshell.kernel import fingerprint, gate
 from deskshell.kernel.capability import path_roots
-from deskshell.kernel.effects import put_path
 from deskshell.kernel.plan import Plan
 from deskshell.kernel.report import text
 from deskshell.kernel.stored import PLAN_ID, Kinds, StoredPlan

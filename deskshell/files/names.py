@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 NAME_MAX = 255
 
@@ -68,6 +70,20 @@ def from_json(text: str, b64: str | None) -> bytes:
 
         return base64.b64decode(b64, validate=True)
     return text.encode("utf-8")  # UnicodeEncodeError is a ValueError
+
+
+def put_path(data: dict[str, Any], key: str, path: bytes) -> None:
+    """Write `path` under `key`; one that is not UTF-8 also as base64 under `keyBytes`, which counts."""
+    text, b64 = plain(path)
+    data[key] = text
+    if b64 is not None:
+        data[key + "Bytes"] = b64
+
+
+def get_path(data: Mapping[str, Any], key: str) -> bytes:
+    """Read a path written by `put_path`."""
+    text, b64 = data[key], data.get(key + "Bytes")
+    return text.encode() if b64 is None and type(text) is str else from_json(text, b64)
 
 
 def _cells(char: str) -> int:

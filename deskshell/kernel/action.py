@@ -87,7 +87,7 @@ class Action(ABC):
         return convert.build(cls, args)
 
     def to_json(self) -> dict[str, Any]:
-        """The values of `build` as JSON, for stored plans; paths as in `effects.put_path`."""
+        """The values of `build` as JSON, for stored plans; paths as in `names.put_path`."""
         return convert.to_json(self)
 
     @classmethod

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from deskshell.errors import ManifestError
 from deskshell.files import names
+from deskshell.files.names import get_path, put_path
 from deskshell.kernel.capability import FS_READ, Need, path_need
-from deskshell.kernel.effects import get_path, put_path
 from deskshell.kernel.secrets import SecretText
 from deskshell.slotted import slotted
 

@@ -23,6 +23,7 @@ from deskshell.errors import Conflict
 from deskshell.files import identity as ids
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, identity, same_content, same_object
+from deskshell.files.names import get_path, put_path
 from deskshell.slotted import NamedTuple
 
 if TYPE_CHECKING:
@@ -415,20 +416,6 @@ def from_json(data: Mapping[str, Any]) -> Effect:
             get_path(data, "path"), ids.from_json(data["id"]), int(data["before"], 8), int(data["after"], 8)
         )
     raise ValueError(f"unknown effect `{op}`")
-
-
-def put_path(data: dict[str, Any], key: str, path: bytes) -> None:
-    """Write `path` under `key`; one that is not UTF-8 also as base64 under `keyBytes`, which counts."""
-    text, b64 = names.plain(path)
-    data[key] = text
-    if b64 is not None:
-        data[key + "Bytes"] = b64
-
-
-def get_path(data: Mapping[str, Any], key: str) -> bytes:
-    """Read a path written by `put_path`."""
-    text, b64 = data[key], data.get(key + "Bytes")
-    return text.encode() if b64 is None and type(text) is str else names.from_json(text, b64)
 
 
 def _expect(ground: Ground, path: bytes, wanted: Identity) -> None:

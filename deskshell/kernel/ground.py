@@ -26,10 +26,10 @@ from deskshell.files.identity import (
     stat_at,
     stat_fd,
 )
+from deskshell.files.names import put_path
 from deskshell.files.opening import open_beneath
 from deskshell.files.scope import Places
 from deskshell.kernel.contents import Contents
-from deskshell.kernel.effects import put_path
 from deskshell.kernel.folder_time import FolderTime
 from deskshell.kernel.heirs import Heirs
 from deskshell.kernel.unsynced import Unsynced

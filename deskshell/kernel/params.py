@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deskshell.errors import ManifestError
 from deskshell.files import names
-from deskshell.kernel.effects import get_path, put_path
+from deskshell.files.names import get_path, put_path
 from deskshell.kernel.secrets import SecretText, plain
 from deskshell.slotted import slotted
 

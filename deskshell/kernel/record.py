@@ -11,7 +11,7 @@
     end      how it ended, and where it began
 
 A body is the text of a JSON object without its closing brace. Steps (`taskId`, `n`) are lines
-without `type`. Paths that are not UTF-8 are written twice, see `effects.put_path`.
+without `type`. Paths that are not UTF-8 are written twice, see `names.put_path`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Any
 from deskshell.files import identity as ids
 from deskshell.files import names
 from deskshell.files.identity import Identity
-from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap, from_json, get_path, put_path
+from deskshell.files.names import get_path, put_path
+from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap, from_json
 from deskshell.kernel.folder_time import FolderTime
 from deskshell.kernel.heirs import Tell
 from deskshell.kernel.report import Left

@@ -11,7 +11,7 @@ from typing import Any
 
 from deskshell.errors import DeskshellError
 from deskshell.files import names
-from deskshell.kernel.effects import put_path
+from deskshell.files.names import put_path
 from deskshell.slotted import field, slotted
 
 
@@ -236,7 +236,7 @@ class UndoReport:
 
 
 def put_target(data: dict[str, Any], key: str, target: bytes | str) -> None:
-    """Write a path or a URL under `key` (see `effects.put_path`)."""
+    """Write a path or a URL under `key` (see `names.put_path`)."""
     if isinstance(target, bytes):
         put_path(data, key, target)
     else:

@@ -16,10 +16,10 @@ from typing import Any
 from deskshell.errors import DeskshellError, PlanRefused
 from deskshell.files import identity as ids
 from deskshell.files.identity import Identity
+from deskshell.files.names import get_path, put_path
 from deskshell.kernel import assertion
 from deskshell.kernel.action import Action
 from deskshell.kernel.capability import Grant, Scope
-from deskshell.kernel.effects import get_path, put_path
 from deskshell.kernel.item import compensation_form
 from deskshell.kernel.plan import Origin, Plan, Step
 from deskshell.kernel.seen import Packed, chained, pack

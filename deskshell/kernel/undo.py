@@ -14,11 +14,12 @@ from typing import Any
 from deskshell.errors import Conflict, DeskshellError, NotFound
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, stat_path
+from deskshell.files.names import get_path
 from deskshell.files.scope import is_within
 from deskshell.kernel import history, record, rollback, select
 from deskshell.kernel.capability import FS_WRITE, Grant, Scope, path_roots
 from deskshell.kernel.desk import Desk
-from deskshell.kernel.effects import Effect, get_path
+from deskshell.kernel.effects import Effect
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.heirs import Heirs, Tell
 from deskshell.kernel.history import Head
