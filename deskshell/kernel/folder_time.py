@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from deskshell.files.identity import ObjectKey
 from deskshell.kernel.heirs import Heirs
 from deskshell.slotted import NamedTuple
@@ -47,8 +49,7 @@ class KnownTimes:
 
     def of_object(self, folder: ObjectKey | None, heirs: Heirs) -> int | None:
         """The same, but not by path."""
-        if folder is None or folder in self._by_folder:
-            return self._by_folder.get(folder) if folder else None
-        return next(
-            (self._by_folder[each] for each in heirs.stands_for(folder) if each in self._by_folder), None
-        )
+        if folder is None:
+            return None
+        every = chain((folder,), heirs.stands_for(folder))
+        return next((self._by_folder[each] for each in every if each in self._by_folder), None)

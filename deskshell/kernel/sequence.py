@@ -23,8 +23,8 @@ def take_back(effects: Sequence[Effect], ground: Ground) -> bool:
     """
     anything, first = False, None
     needed: set[bytes] = set()  # copies that are all there is of an object that could not be put back
-    for count, effect in reversed(tuple(enumerate(effects))):
-        (effect,) = as_now((effect,), ground)  # noqa: PLW2901 - the same, on what later ones brought back
+    for count in range(len(effects) - 1, -1, -1):
+        (effect,) = as_now(effects[count : count + 1], ground)  # later ones may have brought copies back
         before = effects[:count]
         if _is_nowhere(effect, ground) and any(_has_back(each, effect, ground) for each in before):
             continue
