@@ -326,7 +326,7 @@ class Context:
     def _copy(self, src: bytes, found: Stat, at: bytes, path: bytes) -> tuple[Stat, str | None]:
         """Stage a copy of `src`, which will be at `path`, as `at`."""
         made = self.ground.copy(src, at)
-        self._note_lost(path, made.not_kept)
+        self.note_lost(path, made.not_kept)
         mark = made.sha256 if found.kind == "file" else None
         if found.kind == "folder":
             mark = self.ground.mark(at, "folder", listing=self.kept("tree"))
@@ -351,7 +351,7 @@ class Context:
         if is_file:
             old_fd, old_name = self.ground.at(path)
             kept = _of_data(metadata.read_metadata_at(old_fd, old_name))
-            self._note_lost(path, tuple(metadata.apply_metadata(fd, name, kept, times=False)))
+            self.note_lost(path, tuple(metadata.apply_metadata(fd, name, kept, times=False)))
         if mode is not None:
             metadata.set_mode_at(fd, name, mode)
         mark = self.ground.mark(at, "file", keyed=True) if keyed else made.sha256
@@ -393,7 +393,8 @@ class Context:
                 hint="copy it instead, or stay within its file system (DESKSHELL_HOME says where undo data is)",
             )
 
-    def _note_lost(self, path: bytes, lost: tuple[str, ...]) -> None:
+    def note_lost(self, path: bytes, lost: tuple[str, ...]) -> None:
+        """What a copy at `path` could not be given of its original is said in the report."""
         self.not_kept += tuple(f"{names.show(path)}: {each}" for each in lost)
 
 

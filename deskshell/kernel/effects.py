@@ -299,7 +299,8 @@ class Drop(NamedTuple):
             return True
         if aside is not None:  # our own name: half removed, or a copy that a crash cut short
             ground.remove(self.aside)
-        ground.copy(self.copy, self.aside, self.sha256)
+        copied = ground.copy(self.copy, self.aside, self.sha256)
+        ground.lost += [f"{names.show(self.path)}: {each}" for each in copied.not_kept]
         ground.rename(self.aside, self.path)
         ground.note_back(self.path, self.id)
         return True

@@ -65,6 +65,7 @@ class Ground(Contents):
         self._renameable: dict[tuple[bytes, bytes], bool] = {}
         self._unsynced = Unsynced(self.at, self.folder_fd)
         self.heirs = Heirs()
+        self.lost: list[str] = []  # what copies that came back could not be given of their originals
 
     # names
 

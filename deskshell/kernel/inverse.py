@@ -156,14 +156,18 @@ class Inverter:
 
     With `ctx` copies are staged where an object cannot come back by rename; without, nothing is
     written. `notes` collects what the report should say of objects that go back as they are now, and
-    `brought` the copies that come back: path, the object that was dropped, and the copy.
+    `brought` the copies that come back: path, the object that was dropped, and the copy. `half` says that a
+    rollback may have taken back a part of the step already.
     """
 
-    __slots__ = ("_ctx", "_edited", "_name", "_slots", "brought", "force", "notes", "sight")
+    __slots__ = ("_ctx", "_edited", "_name", "_slots", "brought", "force", "half", "notes", "sight")
 
-    def __init__(self, sight: Sight, *, task_id: str, n: int, force: bool, ctx: Context | None) -> None:
+    def __init__(
+        self, sight: Sight, *, task_id: str, n: int, force: bool, half: bool, ctx: Context | None
+    ) -> None:
         self.sight = sight
         self.force = force
+        self.half = half
         self.notes: list[str] = []
         self.brought: list[tuple[bytes, Identity, Identity]] = []
         self._ctx = ctx
@@ -319,7 +323,8 @@ class Inverter:
         if self._ctx is None:
             return [Drop(path, identity(here), path, slot, "")]
         copy = self._slot("kept")
-        ground.copy(self.sight.origin(path) or path, copy)
+        copied = ground.copy(self.sight.origin(path) or path, copy)
+        self._ctx.note_lost(path, copied.not_kept)
         listing = copy + b".tree" if here.kind == "folder" else b""
         mark = ground.mark(copy, here.kind, listing=listing) if here.kind in ("file", "folder") else ""
         return [Drop(path, identity(here), self._ctx.temporary(path), copy, mark)]
@@ -342,7 +347,8 @@ class Inverter:
             self.brought.append((path, dropped, identity(found)))
             return Move(copy, path, identity(found))
         temp = self._ctx.temporary(path)
-        ground.copy(origin, temp)
+        copied = ground.copy(origin, temp)
+        self._ctx.note_lost(path, copied.not_kept)
         made = ground.look(temp)
         assert made is not None
         self.brought.append((path, dropped, identity(made)))
@@ -368,7 +374,8 @@ def already_back(effect: Effect, inverter: Inverter) -> bool:
     look = inverter.look
     if isinstance(effect, Move):
         if effect.made:
-            return False
+            places = (look(effect.dst), look(effect.src)) if inverter.half else ()
+            return bool(places) and not any(each and same_object(each, effect.id) for each in places)
         there = look(effect.dst)
         if there is not None and same_object(there, effect.id):
             return False
@@ -379,7 +386,9 @@ def already_back(effect: Effect, inverter: Inverter) -> bool:
         return here is not None and same_object(here, effect.old)
     if isinstance(effect, Drop):
         here = look(effect.path)
-        return here is not None and same_object(here, effect.id)
+        if here is None or same_object(here, effect.id):
+            return here is not None
+        return inverter.half and inverter.sight.ground.is_copy(effect.path, effect.copy, effect.sha256)
     if isinstance(effect, Mode) and effect.before != effect.after:
         here = look(effect.path)
         return here is not None and same_object(here, effect.id) and here.mode == effect.before

@@ -158,11 +158,11 @@ class Backward:
     """A recorded step, being taken back (by an undo) or put back (by a redo).
 
     `line` is the intent that describes it as it is on disk; `summary` is the original step's, of the task
-    `of`; `unsure` as in `walk.Recorded`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
+    `of`; `unsure` as in `walk.Recorded`, `half` as in `inverse.Inverter`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
     """
 
     __slots__ = (
-        "_args", "_brought", "_done", "_effects", "_final", "_force", "_free", "_kinds", "_of", "_undo",
+        "_args", "_brought", "_done", "_effects", "_final", "_force", "_free", "_half", "_kinds", "_of", "_undo",
         "_unknown", "_unsure", "action_id", "kind", "n", "notes", "summary",
     )  # fmt: skip
 
@@ -172,6 +172,7 @@ class Backward:
         *,
         summary: str,
         unsure: bool,
+        half: bool,
         force: bool,
         kinds: Mapping[str, type[Action]],
         of: str,
@@ -183,6 +184,7 @@ class Backward:
         self.kind = str(line["kind"])
         self.summary = summary
         self._unsure = unsure
+        self._half = half
         self.notes: list[str] = []
         self._brought: list[tuple[bytes, Identity, Identity]] = []
         self._force = force
@@ -231,7 +233,7 @@ class Backward:
     def look_ahead(self, sight: Sight) -> list[Effect]:
         """What taking back would do, in `sight`; stages nothing. Raises Conflict with the verdict."""
         self._refuse_early()
-        inverter = Inverter(sight, task_id="check", n=self.n, force=self._force, ctx=None)
+        inverter = Inverter(sight, task_id="check", n=self.n, force=self._force, half=self._half, ctx=None)
         effects = inverter.invert(self._effects)
         sight.need_permission(effects)
         self.notes = inverter.notes
@@ -253,7 +255,9 @@ class Backward:
         self._free(self)
 
     def prepare(self, ctx: Context) -> Prior:
-        inverter = Inverter(Sight(ctx.ground), task_id=ctx.task_id, n=self.n, force=self._force, ctx=ctx)
+        inverter = Inverter(
+            Sight(ctx.ground), task_id=ctx.task_id, n=self.n, force=self._force, half=self._half, ctx=ctx
+        )
         if self._undo is not None:
             action = self._compensation()
             return action.prepare(ctx)

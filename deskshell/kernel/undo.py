@@ -103,6 +103,7 @@ class _Work:
                 step.line,
                 summary=step.summary,
                 unsure=step.unsure,
+                half=self._head.status == "incomplete",
                 force=self._wish.force,
                 kinds=self._desk.kinds,
                 of=self._original.task_id,

@@ -14,7 +14,7 @@ from deskshell.kernel.assertion import Exists
 from deskshell.kernel.report import TaskReport, UndoReport
 from tests.crash.scenarios import COMMANDS
 from tests.crash.sweep import Scenario, World, assert_journal_is_sound, peaceful, worlds
-from tests.support.desk import Bench, Listing, move, over, write
+from tests.support.desk import Bench, Listing, delete, move, over, write
 from tests.support.listing import difference, listing
 from tests.support.seam import Fail, seam
 
@@ -130,15 +130,21 @@ def test_an_incomplete_run_can_be_undone_later(ram: Path) -> None:
     assert tried
 
 
+@pytest.mark.parametrize("apart", [False, True], ids=["held", "kept as copies"])
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES], ids=errno.errorcode.get)
-def test_what_a_rollback_could_not_clear_away_is_left_and_goes_with_an_undo(ram: Path, number: int) -> None:
+def test_what_a_rollback_could_not_take_back_whole_is_left_and_an_undo_goes_on(
+    ram: Path, tmp_path: Path, number: int, apart: bool
+) -> None:
     """I5: a temporary that stays is no `rolled-back`; folder times that could not be set are named."""
     for at in range(200):
-        bench = Bench(ram / str(at))
-        bench.make({"a": "a", "b": "b"})
+        bench = Bench(ram / str(at), elsewhere=tmp_path / str(at) if apart else None)
+        bench.make({"a": "a", "b": "b", "c": "c"})
         before = bench.listing()
         plan = bench.plan(
-            move("a", "new/deep/a"), over("b", "x"), write("n", "x").then(Exists(bench.path("m")))
+            delete("c"),
+            move("a", "new/deep/a"),
+            over("b", "x"),
+            write("n", "x").then(Exists(bench.path("m"))),
         )
         with seam(Fail(at, number)) as failing:
             try:
