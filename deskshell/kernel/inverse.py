@@ -160,7 +160,18 @@ class Inverter:
     rollback may have taken back a part of the step already.
     """
 
-    __slots__ = ("_ctx", "_edited", "_name", "_slots", "brought", "force", "half", "notes", "sight")
+    __slots__ = (
+        "_ctx",
+        "_edited",
+        "_name",
+        "_slots",
+        "brought",
+        "dropped",
+        "force",
+        "half",
+        "notes",
+        "sight",
+    )
 
     def __init__(
         self, sight: Sight, *, task_id: str, n: int, force: bool, half: bool, ctx: Context | None
@@ -168,6 +179,7 @@ class Inverter:
         self.sight = sight
         self.force = force
         self.half = half
+        self.dropped: set[bytes] = set()
         self.notes: list[str] = []
         self.brought: list[tuple[bytes, Identity, Identity]] = []
         self._ctx = ctx
@@ -181,6 +193,9 @@ class Inverter:
         Raises Conflict with the verdict when one cannot be taken back; then none is.
         """
         given = tuple(effects)
+        if self.half:
+            given = as_now(given, self.sight.ground, self.look)
+            self.dropped = {effect.path for effect in given if isinstance(effect, Drop)}
         try:
             found = self._invert(given)
         except Conflict:
@@ -369,13 +384,20 @@ def _is_stored(path: bytes) -> bool:
     return path[:1] != b"/"
 
 
+def _is_taken_back(made: Move, inverter: Inverter) -> bool:
+    """True when a rollback has removed what was made: it is nowhere, and at most what it replaced has its name."""
+    there, here = inverter.look(made.dst), inverter.look(made.src)
+    if any(each is not None and same_object(each, made.id) for each in (there, here)):
+        return False
+    return there is None or made.dst in inverter.dropped
+
+
 def already_back(effect: Effect, inverter: Inverter) -> bool:
     """True when the disk shows the state before `effect`: taken back already, or never done."""
     look = inverter.look
     if isinstance(effect, Move):
         if effect.made:
-            places = (look(effect.dst), look(effect.src)) if inverter.half else ()
-            return bool(places) and not any(each and same_object(each, effect.id) for each in places)
+            return inverter.half and _is_taken_back(effect, inverter)
         there = look(effect.dst)
         if there is not None and same_object(there, effect.id):
             return False
