@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,8 +18,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     found = Clock()
     made = Desk.__init__
 
-    def with_clock(self: Desk, *args: object, **kwargs: object) -> None:
-        made(self, *args, **{"clock_ms": found, **kwargs})  # type: ignore[arg-type]
+    def with_clock(self: Desk, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **{"clock_ms": found, **kwargs})
 
     monkeypatch.setattr(Desk, "__init__", with_clock)
     return found
