@@ -66,7 +66,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
     named: set[bytes] = set()
     ours = _Ours()
     displaced = Displaced(ground)
-    ground.heirs.on_back = partial(_record_back, desk, task_id)
+    ground.heirs.on_back = partial(record_back, desk, task_id)
     for line in _lines_back(desk, task_id, begin):
         kind = line.get("type")
         if kind == "batch":
@@ -125,7 +125,7 @@ class _Ours:
         return path in self._paths or (stat.ino, stat.birth_ns) in self._objects
 
 
-def _record_back(desk: Desk, task_id: str, path: bytes, dropped: Identity, copy: Identity) -> None:
+def record_back(desk: Desk, task_id: str, path: bytes, dropped: Identity, copy: Identity) -> None:
     """A copy took the place of what was dropped: its identity is known before anything is done to it (I9)."""
     line = {"type": "back", "taskId": task_id, **record.back_form(path, dropped, copy)}
     with suppress(OSError):  # it is only for a recovery that is cut short, and the journal may be what failed

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError, Interrupted
@@ -224,6 +225,9 @@ class Transaction:
 
     def _refuse_late(self, item: Item, ctx: Context, prior: Prior, exc: Exception) -> None:
         """An undo's entry met somebody else's work while acting: take this entry back, go on."""
+        from deskshell.kernel import rollback
+
+        self.ground.heirs.on_back = partial(rollback.record_back, self.desk, self.task_id)
         try:
             item.take_back(ctx, prior)
         except (DeskshellError, OSError) as second:

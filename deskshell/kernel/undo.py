@@ -7,7 +7,7 @@ others go on. A redo is the same over the steps of an undo.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing as closes
 from typing import Any
 
@@ -29,7 +29,7 @@ from deskshell.kernel.outcome import Closing, Outcome, as_conflict
 from deskshell.kernel.plain import plain_roots
 from deskshell.kernel.report import EntryReport, UndoneTask, ranges, show_target, text
 from deskshell.kernel.transaction import Transaction
-from deskshell.kernel.walk import Walk, note_times_after
+from deskshell.kernel.walk import Walk, note_times_after, put_back_since
 from deskshell.slotted import slotted
 
 
@@ -51,7 +51,8 @@ def undo_task(desk: Desk, head: Head, wish: Wish) -> UndoneTask:
 
 def redo_task(desk: Desk, undo: Head, wish: Wish) -> UndoneTask:
     """Take back an undo exactly: what it held goes back as the very object it was."""
-    work = _Work(desk, undo, wish, original=history.find(desk.journal, str(undo.of)))
+    original = history.find(desk.journal, str(undo.of))
+    work = _Work(desk, undo, wish, original, put_back_since(desk.journal, original, undo))
     return work.carry_out("redo", {"undoes": undo.task_id}, work.close_redo)
 
 
@@ -64,15 +65,22 @@ class _Work:
     """One recorded task being taken back: the steps chosen, and what became of them.
 
     `head` is the task whose effects are inverted (an undo, for a redo); `original` the one that
-    reports name.
+    reports name. Steps that are `settled` need nothing.
     """
 
-    def __init__(self, desk: Desk, head: Head, wish: Wish, original: Head | None = None) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        head: Head,
+        wish: Wish,
+        original: Head | None = None,
+        settled: Collection[int] = (),
+    ) -> None:
         self._desk = desk
         self._head = head
         self._wish = wish
         self._original = original or head
-        self._walk = Walk(desk.journal, head)
+        self._walk = Walk(desk.journal, head, settled)
         self._entries: dict[int, EntryReport] = {}
         self._compensated: set[int] = set()
         self._notes: list[str] = []

@@ -6,7 +6,7 @@ read once and nothing but a status a step is kept in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from deskshell.files.scope import is_within
@@ -36,14 +36,15 @@ class Recorded(NamedTuple):
 class Walk:
     """Iterates the steps of `head` that are on disk.
 
-    Implied folders of a run come after the steps that needed them, and only when one of those is there.
+    Steps that are `settled` are passed over. Implied folders of a run come after the steps that needed them, and only when one of those is there.
     While iterating it fills `status` (by step number, the latest), `total` (visible steps), `before` and
     `after` (times of folders: before the task's first change, after the last by it or about it).
     """
 
-    def __init__(self, journal: Journal, head: Head) -> None:
+    def __init__(self, journal: Journal, head: Head, settled: Collection[int] = ()) -> None:
         self._journal = journal
         self.head = head
+        self._settled = settled
         self.status: dict[int, str] = {}
         self.total = 0
         self.before = KnownTimes()
@@ -123,7 +124,7 @@ class Walk:
         self.total += n >= 0
         # An undo writes no result lines: all that it began counts, unless it was rolled back.
         status = self.status.setdefault(n, "intent" if self.head.role == "run" else "ok")
-        if status in ("ok", "failed") and n not in self._met:
+        if status in ("ok", "failed") and n not in self._met and n not in self._settled:
             return Recorded(n, line, self._summary(line), n in self._unsure)
         return None
 
@@ -164,6 +165,21 @@ def _put_away(line: Mapping[str, Any]) -> list[bytes]:
         elif isinstance(effect, Move) and effect.id.kind == "folder" and effect.dst[:1] != b"/":
             found.append(effect.src)
     return found
+
+
+def put_back_since(journal: Journal, original: Head, undo: Head) -> set[int]:
+    """Numbers of the steps of `original` that `undo` took back and that a later, partial redo put back."""
+    status: dict[int, str] = {}
+    for later in original.later:
+        if later.task_id == undo.task_id:
+            break
+        for place, line in journal.backward(later.end_place):
+            if place == later.begin_place:
+                break
+            if line.get("taskId") == original.task_id and line.get("type") is None:
+                for n in numbers(line):
+                    status.setdefault(n, line["status"])
+    return {n for n in status if status[n] == "ok"}
 
 
 def note_times_after(journal: Journal, head: Head, known: KnownTimes) -> None:
