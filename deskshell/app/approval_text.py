@@ -76,9 +76,10 @@ def _steps(steps: Sequence[Step]) -> list[str]:
 
 
 def _undo(step: Step) -> str:
-    if step.compensation is None or step.irreversible:
+    given = step.terms.compensation
+    if given is None or not step.compensated:
         return ""
-    return f"; taken back only by {_action(step.compensation)}"
+    return f"; taken back only by {_action(given)}"
 
 
 def _action(action: Action) -> str:

@@ -97,7 +97,7 @@ class Forward:
         self.step.action.do(ctx, prior)
 
     def confirm(self, ctx: Context) -> None:
-        for assertion in self.step.asserts:
+        for assertion in self.step.terms.asserts:
             problem = assertion.check(ctx)
             if problem is not None:
                 raise StepFailed(f"post-condition failed: {problem}")
@@ -111,8 +111,8 @@ class Forward:
             extra["facts"] = dict(prior.facts)
         if not prior.effects and self.step.action.alone:
             extra["args"] = _outside(self.step.action)
-        if self.step.compensation is not None and self._reversible:
-            extra["undo"] = compensation_form(self.step.compensation)
+        if self.step.terms.compensation is not None and self._reversible:
+            extra["undo"] = compensation_form(self.step.terms.compensation)
         return record.intent(
             ts,
             task_id,
@@ -127,7 +127,7 @@ class Forward:
     def result(self, ts: int, task_id: str, prior: Prior, ctx: Context) -> str | None:
         undo: str | None = None
         if self._reversible:
-            given = self.step.compensation
+            given = self.step.terms.compensation
             if given is None:
                 undo = record.undo_text(prior.effects)
             else:

@@ -7,11 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 from deskshell.kernel.action import Action, Reversibility
 from deskshell.kernel.capability import Checker, Grant, Need
-from deskshell.kernel.seen import Sight
+from deskshell.kernel.seen import Sight, Size, bytes_of
 from deskshell.slotted import field, slotted
 
 if TYPE_CHECKING:
     from deskshell.kernel.assertion import Assertion
+
+
+@slotted(frozen=True)
+class Terms:
+    """How a step is taken back, and what must hold after it: what its manifest says of it, and most others share.
+
+    `irreversible` and `undo_none` are declared; `compensation` is the counter-action that takes it back.
+    """
+
+    irreversible: bool = False
+    undo_none: bool = False
+    compensation: Action | None = None
+    asserts: tuple[Assertion, ...] = ()
+
+
+PLAIN = Terms()
+"""Taken back exactly, no post-conditions."""
 
 
 @slotted()
@@ -20,19 +37,31 @@ class Step:
 
     `n` counts from 0 in plan order; folders that a step needs and that nobody asked for are steps
     too, numbered -1, -2, …, and are not counted or shown (`implied`). `seen` is what the planner
-    found on disk for this step: path and identity, None for a path that was free. `size_bytes` is
-    what a preview shows for the target.
+    found on disk for this step: path and identity, None for a path that was free. `size` tells what
+    a preview shows for the target.
     """
 
     n: int
     action_id: str
     action: Action
-    irreversible: bool = False
-    undo_none: bool = False
-    compensation: Action | None = None
-    asserts: tuple[Assertion, ...] = ()
+    terms: Terms = PLAIN
     seen: Sequence[Sight] = ()
-    size_bytes: int | None = None
+    size: Size | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Step) and self._value() == other._value()
+
+    def __hash__(self) -> int:
+        return hash((self.n, self.action_id))
+
+    def _value(self) -> tuple[Any, ...]:
+        """What makes two steps equal: a size is the same however it is told."""
+        return (self.n, self.action_id, self.action, self.terms, self.seen, self.size_bytes)
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Bytes that the target will have, None where it is no file."""
+        return None if self.size is None else bytes_of(self.size)
 
     @property
     def implied(self) -> bool:
@@ -42,25 +71,25 @@ class Step:
     @property
     def reversible(self) -> bool:
         """False for what `irreversible = true`, a missing undo, or the kind itself makes final."""
-        if self.irreversible or self.undo_none:
+        if self.terms.irreversible or self.terms.undo_none:
             return False
         return self.compensated or self.action.reversibility is Reversibility.EXACT
 
     @property
     def compensated(self) -> bool:
         """Undone only by a counter-action: still asks for the irreversible consent."""
-        return self.compensation is not None and not self.irreversible
+        return self.terms.compensation is not None and not self.terms.irreversible
 
     def needs(self) -> Iterable[Need]:
         """The needs of the action, of its compensation, and of what the asserts look at beyond its own targets."""
-        own = self.action.needs()
-        if self.compensation is None and not self.asserts:
+        own, terms = self.action.needs(), self.terms
+        if terms is PLAIN:
             return own
         every = list(own)
-        if self.compensation is not None and not self.irreversible:
-            every += self.compensation.needs()
+        if terms.compensation is not None and not terms.irreversible:
+            every += terms.compensation.needs()
         known = {need.target for need in own}
-        for assertion in self.asserts:
+        for assertion in terms.asserts:
             every += [need for need in assertion.needs() if need.target not in known]
         return every
 

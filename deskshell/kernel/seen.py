@@ -14,6 +14,9 @@ Sight: TypeAlias = tuple[bytes, Identity | None]
 Packed: TypeAlias = bytes | Identity
 """An identity in a quarter of its memory, or as it is where a number does not fit."""
 
+Size: TypeAlias = int | Packed
+"""A number of bytes, or the object that has so many: there it is kept already."""
+
 _FORM = struct.Struct("=BQqQqq")
 _pack, _unpack = _FORM.pack, _FORM.unpack
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
@@ -33,6 +36,13 @@ def unpack(packed: Packed) -> Identity:
         return packed
     kind, ino, birth_ns, size, mtime_ns, ctime_ns = _unpack(packed)
     return Identity(KINDS[kind], ino, birth_ns, size, mtime_ns, ctime_ns)
+
+
+def bytes_of(size: Size) -> int:
+    """The number of bytes that `size` tells."""
+    if isinstance(size, int):
+        return size
+    return unpack(size).size
 
 
 class Seen(Sequence[Sight]):

@@ -21,7 +21,7 @@ from deskshell.kernel import assertion
 from deskshell.kernel.action import Action
 from deskshell.kernel.capability import Grant, Scope
 from deskshell.kernel.item import compensation_form
-from deskshell.kernel.plan import Origin, Plan, Step
+from deskshell.kernel.plan import PLAIN, Origin, Plan, Step, Terms
 from deskshell.kernel.seen import Packed, chained, pack
 from deskshell.slotted import slotted
 
@@ -207,14 +207,15 @@ def _step_form(step: Step) -> dict[str, Any]:
         "action": compensation_form(step.action),
         "seen": [_seen_form(path, found) for path, found in step.seen],
     }
-    if step.irreversible:
+    terms = step.terms
+    if terms.irreversible:
         form["irreversible"] = True
-    if step.undo_none:
+    if terms.undo_none:
         form["undoNone"] = True
-    if step.compensation is not None:
-        form["compensation"] = compensation_form(step.compensation)
-    if step.asserts:
-        form["asserts"] = [dict(each.to_json()) for each in step.asserts]
+    if terms.compensation is not None:
+        form["compensation"] = compensation_form(terms.compensation)
+    if terms.asserts:
+        form["asserts"] = [dict(each.to_json()) for each in terms.asserts]
     if step.size_bytes is not None:
         form["size"] = step.size_bytes
     return form
@@ -222,14 +223,17 @@ def _step_form(step: Step) -> dict[str, Any]:
 
 def _read_step(data: Mapping[str, Any], kinds: Kinds) -> Step:
     compensation = data.get("compensation")
-    return Step(
-        data["n"],
-        data["id"],
-        _read_action(data["action"], kinds),
+    terms = Terms(
         data.get("irreversible", False),
         data.get("undoNone", False),
         None if compensation is None else _read_action(compensation, kinds),
         tuple(assertion.from_json(each) for each in data.get("asserts", ())),
+    )
+    return Step(
+        data["n"],
+        data["id"],
+        _read_action(data["action"], kinds),
+        PLAIN if terms == PLAIN else terms,
         chained(dict(_read_seen(each) for each in data["seen"])),
         data.get("size"),
     )

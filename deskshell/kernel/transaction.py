@@ -295,7 +295,7 @@ class Transaction:
             self._close_segment()
             return out
         culprit = failed.item
-        done = {n for n, state in out.state.items() if state == "ok"} | found.back
+        done = {*out.state.ok(), *found.back}
         for n in found.back:
             out.state[n] = "rolled-back"
         lines = []
@@ -339,7 +339,7 @@ class Transaction:
             "taskId": self.task_id,
             "status": status,
             "begin": list(self._begin_place),
-            "steps": sum(1 for n in out.state if n >= 0),
+            "steps": out.state.planned,
             "changed": self._changed,
             "rolledBack": out.rolled_back,
             **(facts or {}),

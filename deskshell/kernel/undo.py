@@ -320,7 +320,7 @@ class _Work:
 
     @staticmethod
     def _gone(done: Transaction) -> set[int]:
-        return {n for n, state in done.outcome.state.items() if state == "ok"} | set(done.outcome.already)
+        return {*done.outcome.state.ok(), *done.outcome.already}
 
     def _times(self, done: Transaction) -> dict[bytes, int]:
         """Folder times to give back: of folders that nobody changed since, and that nothing is left in."""
@@ -360,8 +360,8 @@ class _Work:
             if self._shows(n):
                 self._entries[n].verdict = "already"
         undone = 0
-        for n, state in outcome.state.items():
-            if self._shows(n) and state == "ok":
+        for n in outcome.state.ok():
+            if self._shows(n):
                 undone += n >= 0
                 self._entries[n].verdict = "compensated" if n in self._compensated else "undone"
         for entry in self._entries.values():

@@ -15,23 +15,32 @@ from deskshell.errors import PlanConflict
 from deskshell.files import names
 from deskshell.files.identity import stat_path
 from deskshell.files.paths import is_within
-from deskshell.kernel.seen import Packed, Sight, chained, pack
+from deskshell.kernel.seen import Packed, Sight, Size, bytes_of, chained, pack
 from deskshell.slotted import NamedTuple
 
 
 class Node(NamedTuple):
     """One object in the view.
 
-    `origin` is the path at which its bytes can be read from disk now, None for what a step will
-    make; `id` is None for what is not there yet; `by` is the step that put it here, None for what
-    stands on disk.
+    `sized` is what it is on disk, or how big it will be where it is not there yet; `origin` is the path at
+    which its bytes can be read from disk now, None for what a step will make; `by` is the step that put it
+    here, None for what stands on disk.
     """
 
     kind: str
-    size: int
+    sized: Size
     origin: bytes | None
-    id: Packed | None
     by: str | None = None
+
+    @property
+    def id(self) -> Packed | None:
+        """What it is on disk, None for what is not there yet."""
+        return None if isinstance(self.sized, int) else self.sized
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return bytes_of(self.sized)
 
 
 class Entry(NamedTuple):
@@ -152,12 +161,12 @@ class View:
 
     def _from_disk(self, path: bytes | None, origin: bytes, by: str | None) -> Node | None:
         found = stat_path(origin)
-        packed = None if by or found is None else pack(found)  # what a copy will make has no identity yet
+        packed = None if found is None else pack(found)
         if path is not None and not by:
             self._seen.setdefault(path, packed)
-        if found is None:
+        if found is None or packed is None:
             return None
-        return Node(found.kind, found.size, origin, packed, by)
+        return Node(found.kind, found.size if by else packed, origin, by)  # a copy is another
 
     def take_seen(self) -> Sequence[Sight]:
         """What was looked at on disk since the last call: the state that a step is planned for."""
@@ -176,13 +185,13 @@ class View:
         """A new object at `path`; its parents are made when missing. Raises PlanConflict when taken."""
         self.need_free(path, step)
         self.need_parent(path, step)
-        self._put(path, Node(kind, size, None, None, step), kind == "folder")
+        self._put(path, Node(kind, size, None, step), kind == "folder")
 
     def replace(self, path: bytes, kind: str, step: str, *, size: int = 0) -> None:
         """Another object at `path`, where there may be one already (not a folder)."""
         self.need_replaceable(path, step)
         self.need_parent(path, step)
-        self._put(path, Node(kind, size, None, None, step), kind == "folder")
+        self._put(path, Node(kind, size, None, step), kind == "folder")
 
     def copy(self, src: bytes, dst: bytes, step: str, *, replace: bool = False) -> None:
         """A copy of `src`, with all that is in it, at `dst`.
@@ -207,16 +216,16 @@ class View:
             self.need_replaceable(dst, step)
         else:
             self.need_free(dst, step)
-        kind, size, origin, packed, _ = node
+        kind, sized, origin, _ = node
         is_folder = kind == "folder"
         if is_folder:
             self.refuse_inside(src, dst, node, step)
         self.need_parent(dst, step)
         if is_folder and self._parted(node, dst):
-            packed = None
+            sized = 0
         self._put(src, step, is_folder)
         # Written out: `_replace` takes longer than all the rest of this.
-        self._put(dst, Node(kind, size, origin, packed, step), is_folder)
+        self._put(dst, Node(kind, sized, origin, step), is_folder)
         if is_folder:
             self._rekey(src, dst)
 
@@ -297,7 +306,7 @@ class View:
             early = early and not any(is_within(parent, whole) for whole in self._read_whole)
             if early:
                 self._early.add(parent)
-            self._put(parent, Node("folder", 0, None, None, step), True)
+            self._put(parent, Node("folder", 0, None, step), True)
             self._folders_made.append((parent, early))
         elif node.kind != "folder":
             raise PlanConflict(
@@ -390,7 +399,7 @@ class View:
 
 def _copied(node: Node, step: str) -> Node:
     """What a copy that `step` makes of `node` will be."""
-    return Node(node.kind, node.size, node.origin, None, step)
+    return Node(node.kind, node.size, node.origin, step)
 
 
 class TargetTaken(PlanConflict):

@@ -14,7 +14,7 @@ from deskshell.kernel.action import Action
 from deskshell.kernel.assertion import Contains
 from deskshell.kernel.plan import Step
 from deskshell.kernel.secrets import SecretText
-from deskshell.kernel.seen import unpack
+from deskshell.kernel.seen import Size, unpack
 from deskshell.kernel.view import TargetTaken, View
 from deskshell.skills import folding
 from deskshell.skills.rendering import CompiledStep, Kinds, Rendered
@@ -77,7 +77,7 @@ class Builder:
 
     def _append(self, item: Rendered, action: Action, *, final: bool) -> None:
         n, step, view = len(self.steps), item.step, self._view
-        size_bytes: int | None = None
+        size: Size | None = None
         target = action.target()
         if isinstance(target, bytes):
             self._refuse_folded(target, item.action_id)
@@ -85,23 +85,20 @@ class Builder:
                 self._tables[target] = step
             node = view.look(target)
             if node is not None and node.kind == "file":
-                size_bytes = node.size
+                size = node.sized
         self._add_folders(view.take_folders(), n)
         planned = Step(
             n,
             item.action_id,
             action,
-            step.spec.irreversible,
-            step.undo_none,
-            step.compensation(item),
-            step.asserts(item) if final else (),
+            step.terms(item, final=final),
             view.take_seen(),
-            size_bytes,
+            size,
         )
         if not step.only_paths:
             self._note_secrets(planned)
         self.steps.append(planned)
-        if planned.asserts:
+        if planned.terms.asserts:
             self._checked = n + 1
 
     def _add_folders(self, made: Sequence[tuple[bytes, bool]], n: int) -> None:
@@ -224,11 +221,11 @@ class Builder:
     # secrets
 
     def _note_secrets(self, step: Step) -> None:
-        for action in (step.action, step.compensation):
+        for action in (step.action, step.terms.compensation):
             if action is not None:
                 for text in _texts(action):
                     self._secrets.update(dict.fromkeys(text.names))
-        for assertion in step.asserts:
+        for assertion in step.terms.asserts:
             if isinstance(assertion, Contains):
                 self._secrets.update(dict.fromkeys(assertion.text.names))
 

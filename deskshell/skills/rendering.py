@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from deskshell.errors import PlanConflict, ScopeError, UsageError
 from deskshell.files import names, paths
 from deskshell.kernel.action import Action
-from deskshell.kernel.assertion import Assertion
 from deskshell.kernel.params import Param
+from deskshell.kernel.plan import PLAIN, Terms
 from deskshell.kernel.secrets import SecretText
 from deskshell.skills import conditions, template, template_path
 from deskshell.skills.naming import FILE_SOURCES, Values
 from deskshell.skills.params import Where
 from deskshell.skills.subject import Subject, Value
-from deskshell.slotted import slotted
+from deskshell.slotted import replace, slotted
 
 if TYPE_CHECKING:
     from deskshell.skills.model import StepSpec
@@ -85,11 +85,12 @@ class CompiledStep:
         self._render = _Args(self.kind, spec.args, values, targets, name)
         own = values.with_keys({param.name: self._own(param.name) for param in self.kind.params})
         self._asserts = [conditions.compile_assert(each, own, targets, name) for each in spec.asserts]
-        self.undo_none = spec.undo == "none"
         self.undo_kind: type[Action] | None = None
         if not isinstance(spec.undo, str):
             self.undo_kind = kinds[spec.undo.action]
             self._undo = _Args(self.undo_kind, spec.undo.args, own, targets, f"{name}, undo")
+        plain = Terms(spec.irreversible, spec.undo == "none")
+        self._terms = PLAIN if plain == PLAIN else plain
         param = self.kind.conflict_param
         text = spec.args.get(param)
         #: Nothing in its actions can hold a secret.
@@ -102,19 +103,21 @@ class CompiledStep:
         kept = subject if self._asserts or self.undo_kind is not None else _NOBODY
         return Rendered(self, self._id(subject), self._render(subject), kept)
 
-    def asserts(self, rendered: Rendered) -> tuple[Assertion, ...]:
-        """The post-conditions, in which the step's own keys can be named."""
-        if not self._asserts:
-            return ()
-        self._args = rendered.args
-        return tuple(make(rendered.subject) for make in self._asserts)
+    def terms(self, rendered: Rendered, *, final: bool) -> Terms:
+        """The counter-action and the post-conditions, in which the step's own keys can be named.
 
-    def compensation(self, rendered: Rendered) -> Action | None:
-        """The counter-action that the manifest gives as `undo`."""
-        if self.undo_kind is None:
-            return None
+        Without `final` no post-conditions: more is to come before they can hold.
+        """
+        if not self._asserts and self.undo_kind is None:
+            return self._terms
         self._args = rendered.args
-        return self.undo_kind.build(self._undo(rendered.subject))
+        return replace(
+            self._terms,
+            compensation=None
+            if self.undo_kind is None
+            else self.undo_kind.build(self._undo(rendered.subject)),
+            asserts=tuple(make(rendered.subject) for make in self._asserts) if final else (),
+        )
 
     def _own(self, key: str) -> template.Lookup:
         def read(_: Subject) -> Value | None:

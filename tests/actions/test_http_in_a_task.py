@@ -17,7 +17,7 @@ from deskshell.app.core import App
 from deskshell.app.prepared import Prepared
 from deskshell.kernel.action import Action
 from deskshell.kernel.capability import FS_WRITE, NET_REQUEST, Grant, Scope
-from deskshell.kernel.plan import Origin, Plan, Step
+from deskshell.kernel.plan import Origin, Plan, Step, Terms
 from tests.contract.harness import World
 
 TOKEN = "t0ken"
@@ -49,7 +49,9 @@ def run(app: App, world: World, port: int) -> dict[str, Any]:
     )
     note = FsWrite.build({"path": world.path("note.txt"), "text": "sent"})
     actions: list[Action] = [note, request]
-    steps = tuple(Step(n, f"step{n}", each, irreversible=n == 1) for n, each in enumerate(actions))
+    steps = tuple(
+        Step(n, f"step{n}", each, terms=Terms(irreversible=n == 1)) for n, each in enumerate(actions)
+    )
     grants = (
         Grant(FS_WRITE, (Scope(os.fsencode(world.root), "here"),)),
         Grant(NET_REQUEST, (Scope(url, url),)),

@@ -11,7 +11,7 @@ import pytest
 from deskshell import registry
 from deskshell.errors import PlanRefused
 from deskshell.kernel.action import Action
-from deskshell.kernel.plan import Origin, Plan, Step
+from deskshell.kernel.plan import Origin, Plan, Step, Terms
 from deskshell.kernel.stored import StoredPlan, content_digest
 from deskshell.slotted import replace
 from tests.support.planning import delete, final, move, write
@@ -55,7 +55,7 @@ def _value(kind: type[Action], key: str, value: Any) -> Any:
 
 @pytest.mark.parametrize("action", _actions(), ids=lambda action: action.kind)
 def test_every_action_survives_being_stored(action):
-    plan = Plan(Origin("s"), (Step(0, "a", action, irreversible=True, size_bytes=3),), ())
+    plan = Plan(Origin("s"), (Step(0, "a", action, terms=Terms(irreversible=True), size=3),), ())
     assert _read(_stored(plan)).plan == plan
 
 

@@ -511,7 +511,7 @@ def test_asserts_know_the_steps_own_keys(planning):
     make_files(planning.folder, {"a": "A"})
     plan = planning.steps(moves(("a", "b")) + 'assert = [{ exists = "{to}" }, { missing = "{from}" }]\n')
     folder = str(planning.folder)
-    assert [each.to_json() for each in plan.steps[0].asserts] == [
+    assert [each.to_json() for each in plan.steps[0].terms.asserts] == [
         {"exists": f"{folder}/b"},
         {"missing": f"{folder}/a"},
     ]
@@ -540,7 +540,7 @@ def test_a_compensation_is_planned_with_its_step(planning):
         undo = { action = "http.request", method = "DELETE", url = "{url}" }
         """
     )
-    assert plan.steps[0].compensation.summary() == "DELETE https://example.org/a"
+    assert plan.steps[0].terms.compensation.summary() == "DELETE https://example.org/a"
     assert plan.steps[0].compensated
 
 

@@ -25,7 +25,7 @@ from deskshell.kernel.action import Action
 from deskshell.kernel.assertion import Assertion
 from deskshell.kernel.capability import FS_DELETE, FS_READ, FS_WRITE, NET_REQUEST, Grant, Scope
 from deskshell.kernel.context import Progress
-from deskshell.kernel.plan import Origin, Plan, Step
+from deskshell.kernel.plan import Origin, Plan, Step, Terms
 from deskshell.kernel.report import TaskReport, UndoReport
 from deskshell.kernel.secrets import SecretText, plain
 from deskshell.kernel.view import View
@@ -213,10 +213,12 @@ class Bench:
                     n,
                     name,
                     action,
-                    irreversible=do.irreversible,
-                    undo_none=do.undo_none,
-                    compensation=None if do.compensation is None else self.build(do.compensation),
-                    asserts=do.asserts,
+                    Terms(
+                        do.irreversible,
+                        do.undo_none,
+                        None if do.compensation is None else self.build(do.compensation),
+                        do.asserts,
+                    ),
                     seen=view.take_seen(),
                 )
             )
