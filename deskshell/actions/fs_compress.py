@@ -107,7 +107,7 @@ class FsCompress(Action):
         else:
             view.need_free(self.dst, step)
         view.refuse_inside(self.src, self.dst, node, step)
-        view.replace(self.dst, "file", step)
+        view.replace(self.dst, "file", step, size=None)
         if self.more:
             view.forget_seen((self.dst, *self.more))
         if not self.keep:

@@ -82,7 +82,7 @@ class FsWrite(Action):
         if self.more:
             view.forget_seen((self.path, *self.more))
 
-    def _size(self, view: View, step: str) -> int:
+    def _size(self, view: View, step: str) -> int | None:
         """Bytes that will be written, as far as that is known without secrets."""
         if self.src is not None:
             node = view.source(self.src, step)

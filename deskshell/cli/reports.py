@@ -39,7 +39,7 @@ def run_report(report: TaskReport) -> None:
     else:
         _not_ok(report)
     for line in report.not_restored:
-        output.tell(Styled("not kept:", "yellow"), f" {line}")
+        output.tell(Styled("not kept:", "yellow"), f" {line.removeprefix('not kept: ')}")
 
 
 def _ok(report: TaskReport) -> None:

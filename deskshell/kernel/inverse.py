@@ -145,6 +145,9 @@ class Sight:
             self._moved[dst + key[len(src) :]] = self._moved.pop(key)
         self._moved[src] = None
         self._moved[dst] = origin
+        # Bits that are expected to have changed go along with the object that has them.
+        for key in [key for key in self._modes if key == src or key.startswith(below)]:
+            self._modes[dst + key[len(src) :]] = self._modes.pop(key)
 
 
 def _in(path: bytes, folder: bytes) -> bool:

@@ -157,19 +157,20 @@ class Forward:
 class Backward:
     """A recorded step, being taken back (by an undo) or put back (by a redo).
 
-    `line` is the intent that describes it as it is on disk; `summary` is the original step's, of the task
+    `line` is the intent that describes it as it is on disk; `turn` counts from the step that is taken back first; `summary` is the original step's, of the task
     `of`; `unsure` as in `walk.Recorded`, `half` as in `inverse.Inverter`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
     """
 
     __slots__ = (
         "_args", "_brought", "_done", "_effects", "_final", "_force", "_free", "_half", "_kinds", "_of", "_undo",
-        "_unknown", "_unsure", "action_id", "kind", "n", "notes", "summary",
+        "_unknown", "_unsure", "action_id", "kind", "n", "notes", "summary", "turn",
     )  # fmt: skip
 
     def __init__(
         self,
         line: Mapping[str, Any],
         *,
+        turn: int,
         summary: str,
         unsure: bool,
         half: bool,
@@ -182,6 +183,7 @@ class Backward:
         self.n = int(line["n"])
         self.action_id = str(line["actionId"])
         self.kind = str(line["kind"])
+        self.turn = turn
         self.summary = summary
         self._unsure = unsure
         self._half = half

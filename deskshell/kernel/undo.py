@@ -86,7 +86,9 @@ class _Work:
         self._notes: list[str] = []
         self._lost: list[str] = []
         self._kept_in: set[bytes] = set()  # folders in which something of the task remains
-        self._stand: dict[bytes, str] = {}  # paths of entries that remain → the step
+        self._stand: dict[
+            bytes, tuple[str, int]
+        ] = {}  # paths of entries that remain → the step, and its turn
         self._redone: list[str] = []
         self._wanted = self._named() if wish.steps else None
 
@@ -106,9 +108,10 @@ class _Work:
 
     def items(self) -> Iterator[Backward]:
         """The chosen steps, last done first."""
-        for step in self._walk:
+        for turn, step in enumerate(self._walk):
             item = Backward(
                 step.line,
+                turn=turn,
                 summary=step.summary,
                 unsure=step.unsure,
                 half=self._head.status == "incomplete",
@@ -135,15 +138,16 @@ class _Work:
         """`item` stays: because it was refused, or because others were `asked` for."""
         self._kept_in.update(path.rpartition(b"/")[0] for path in item.touches())
         if not (asked and self._wish.force):
-            self._stand.update(dict.fromkeys(item.stands_at(), item.action_id))
+            self._stand.update(dict.fromkeys(item.stands_at(), (item.action_id, item.turn)))
 
     def _refuse_below_others(self, item: Backward) -> None:
         """Refuse what a later step of the task stands on: an entry that stays could never be undone then."""
         if item.n < 0:
             return
         for path in item.stands_at() if self._stand else ():
-            for stands, action_id in self._stand.items():
-                if is_within(path, stands) or is_within(stands, path):
+            for stands, (action_id, turn) in self._stand.items():
+                # Those with a later turn came before it: they are known already, for items are taken ahead in batches.
+                if turn < item.turn and (is_within(path, stands) or is_within(stands, path)):
                     raise Conflict(
                         f"step `{action_id}`, which stays, came after it at `{names.show(stands)}`",
                         path=stands,
@@ -373,9 +377,25 @@ class _Work:
         task.undo_id = outcome.task_id
         task.unknown = outcome.status == "unknown"
         task.incomplete = outcome.status == "incomplete"
-        task.notes += outcome.notes
+        task.notes += outcome.notes + self._still_undone()
         task.not_restored += self._lost + outcome.not_restored
         return task
+
+    def _still_undone(self) -> list[str]:
+        """What a redo says when another undo had taken back other steps of the task."""
+        task_id, journal = self._original.task_id, self._desk.journal
+        others = any(
+            each.role == "undo" and each.task_id != self._head.task_id for each in self._original.later
+        )
+        if self._head is self._original or not others:
+            return []
+        steps = history.fold(journal, history.find(journal, task_id)).steps
+        undone = sum(n >= 0 and step.undone_by is not None for n, step in steps.items())
+        if not undone:
+            return []
+        return [
+            f"steps still undone, by another undo: {undone}; go on with `deskshell redo --task {task_id}`"
+        ]
 
     def _task(self, status: str, undone: int) -> UndoneTask:
         task = UndoneTask(

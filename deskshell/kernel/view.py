@@ -22,13 +22,13 @@ from deskshell.slotted import NamedTuple
 class Node(NamedTuple):
     """One object in the view.
 
-    `sized` is what it is on disk, or how big it will be where it is not there yet; `origin` is the path at
+    `sized` is what it is on disk, or how big it will be where it is not there yet, None when that is not known; `origin` is the path at
     which its bytes can be read from disk now, None for what a step will make; `by` is the step that put it
     here, None for what stands on disk.
     """
 
     kind: str
-    sized: Size
+    sized: Size | None
     origin: bytes | None
     by: str | None = None
 
@@ -38,9 +38,9 @@ class Node(NamedTuple):
         return None if isinstance(self.sized, int) else self.sized
 
     @property
-    def size(self) -> int:
-        """Bytes."""
-        return bytes_of(self.sized)
+    def size(self) -> int | None:
+        """Bytes; None when that is not known before it is made."""
+        return None if self.sized is None else bytes_of(self.sized)
 
 
 class Entry(NamedTuple):
@@ -181,14 +181,14 @@ class View:
 
     # changing
 
-    def create(self, path: bytes, kind: str, step: str, *, size: int = 0) -> None:
-        """A new object at `path`; its parents are made when missing. Raises PlanConflict when taken."""
+    def create(self, path: bytes, kind: str, step: str, *, size: int | None = 0) -> None:
+        """A new object at `path`, of `size` bytes (None: not known yet); its parents are made when missing. Raises PlanConflict when taken."""
         self.need_free(path, step)
         self.need_parent(path, step)
         self._put(path, Node(kind, size, None, step), kind == "folder")
 
-    def replace(self, path: bytes, kind: str, step: str, *, size: int = 0) -> None:
-        """Another object at `path`, where there may be one already (not a folder)."""
+    def replace(self, path: bytes, kind: str, step: str, *, size: int | None = 0) -> None:
+        """Another object at `path`, where there may be one already (not a folder); `size` None: not known yet."""
         self.need_replaceable(path, step)
         self.need_parent(path, step)
         self._put(path, Node(kind, size, None, step), kind == "folder")

@@ -58,8 +58,8 @@ class Found:
 
     @property
     def size(self) -> int:
-        """Bytes; known for what a step will make, too."""
-        if self.node is not None and self.node.origin is None:
+        """Bytes; known for most of what a step will make, too. Raises PlanConflict when it is not."""
+        if self.node is not None and self.node.origin is None and self.node.size is not None:
             return self.node.size
         if self._size < 0:
             self._look()

@@ -132,9 +132,11 @@ def test_a_partial_undo_is_completed_and_redone_part_by_part(desk: Bench) -> Non
     desk.undo()
     assert desk.changes(before) == []
 
-    desk.redo()
+    (task,) = desk.redo().tasks
     assert (desk.read("a"), desk.read("b")) == ("a", "B")
-    desk.redo()
+    assert any("still undone" in note for note in task.notes)
+    (task,) = desk.redo().tasks
+    assert task.notes == []
     assert (desk.read("a"), desk.read("b")) == ("A", "B")
     assert set(verdicts(desk.undo())) == {"undone"}
     assert desk.changes(before) == []

@@ -372,3 +372,13 @@ def test_folders_that_had_one_path_in_turn_keep_their_own_times(desk: Bench, pla
         assert desk.changes(before) == []
         desk.redo()
         assert desk.changes(after) == []
+
+
+def test_a_step_is_undone_alone_when_only_earlier_ones_stand_where_it_does(desk: Bench) -> None:
+    """What was done before it needs nothing of it: the check says so, and the undo does it."""
+    desk.make({"a": "a"})
+    desk.run(over("a", "b").named("first"), chmod("a", 0o600).named("second"))
+
+    assert verdicts(desk.check(steps=["second"])) == ["undoable"]
+    assert verdicts(desk.undo(steps=["second"])) == ["undone"]
+    assert verdicts(desk.undo()) == ["undone"]

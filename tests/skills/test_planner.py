@@ -233,6 +233,17 @@ def test_an_archive_in_a_folder_gets_the_ending_of_its_format(planning):
         '[[steps]]\naction="fs.compress"\nfrom="{folder}/a.log"\nto="{folder}/old/"\nformat="gzip"\n'
     )
     assert planning.targets(plan) == ["old/a.log.gz"]
+    assert plan.steps[0].size_bytes is None  # how small it gets is not known before
+
+
+def test_an_archive_yet_to_be_made_has_no_size_to_select_by(planning):
+    make_files(planning.folder, {"a.log": "1"})
+    with pytest.raises(PlanConflict, match=r"size of .*a\.log\.gz.* is not known yet"):
+        planning.steps(
+            '[[steps]]\naction="fs.compress"\nfrom="{folder}/a.log"\nto="{folder}/a.log.gz"\nformat="gzip"\n'
+            '[[steps]]\naction="fs.delete"\npath="{file.path}"\n'
+            '[steps.for_each]\nfiles="{folder}/*.gz"\nlarger_than="0"\n'
+        )
 
 
 def test_names_that_fold_into_one_are_refused_where_the_folder_folds(planning, monkeypatch):

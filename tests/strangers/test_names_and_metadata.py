@@ -219,3 +219,25 @@ def test_a_folder_that_is_a_link_is_the_link(shell: Shell) -> None:
     shell.undo()
 
     assert shell.changes(before) == []
+
+
+def test_a_read_only_folder_that_was_moved_comes_back_read_only(normal_folder: Path) -> None:
+    """I6: a folder that may not be written is made movable for the rename alone, there and back."""
+
+    def trial() -> list[list[str]]:
+        shell = Shell.below(normal_folder)
+        shell.make({"ro/x": "x", "other/": None, "p/q/ro/y": "y"})
+        (shell.folder / "ro").chmod(0o555)
+        (shell.folder / "p/q/ro").chmod(0o500)
+        before = shell.listing()
+        shell.run(move("ro", "other/ro"), move("p/q/ro", "p/ro"))
+        after = shell.listing()
+        found = []
+        for _ in range(2):
+            shell.undo()
+            found.append(shell.changes(before))
+            shell("redo")
+            found.append(shell.changes(after))
+        return found
+
+    assert as_normal_user(trial) == [[], [], [], []]
