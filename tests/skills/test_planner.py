@@ -238,7 +238,7 @@ def test_an_archive_in_a_folder_gets_the_ending_of_its_format(planning):
 
 def test_an_archive_yet_to_be_made_has_no_size_to_select_by(planning):
     make_files(planning.folder, {"a.log": "1"})
-    with pytest.raises(PlanConflict, match=r"size of .*a\.log\.gz.* is not known yet"):
+    with pytest.raises(PlanConflict, match=r"size or time of .*a\.log\.gz. is not known yet"):
         planning.steps(
             '[[steps]]\naction="fs.compress"\nfrom="{folder}/a.log"\nto="{folder}/a.log.gz"\nformat="gzip"\n'
             '[[steps]]\naction="fs.delete"\npath="{file.path}"\n'
