@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +29,21 @@ from deskshell.cli.main import main
 if __name__ == "__main__":
     sys.argv[0] = re.sub(r"(-script\\.pyw|\\.exe)?$", "", sys.argv[0])
     sys.exit(main())
+"""
+
+
+# A program is started by a small process of its own, which writes what it took to a pipe: the peak memory that the
+# system tells of a program counts in what the process had that started it, and this one grows.
+_SPAWN = """
+import os, sys, time
+report, command = int(sys.argv[1]), sys.argv[2:]
+os.set_inheritable(report, False)
+started = time.perf_counter()
+pid = os.posix_spawnp(command[0], command, os.environ)
+_, status, usage = os.wait4(pid, 0)
+wall_s = time.perf_counter() - started
+told = os.waitstatus_to_exitcode(status), wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+os.write(report, " ".join(map(str, told)).encode())
 """
 
 
@@ -119,18 +133,26 @@ def python() -> str:
 
 def run(command: Sequence[str], environment: Mapping[str, str], *, ok: Sequence[int] = (0,)) -> Used:
     """Run a program to its end, its output thrown away, and say what it took. Raises RuntimeError when it fails."""
-    actions = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     with tempfile.TemporaryFile() as errors:
-        actions.append((os.POSIX_SPAWN_DUP2, errors.fileno(), 2))  # type: ignore[arg-type]
-        started = time.perf_counter()
-        pid = os.posix_spawnp(command[0], list(command), dict(environment), file_actions=actions)
-        _, status, usage = os.wait4(pid, 0)
-        wall_s = time.perf_counter() - started
-        code = os.waitstatus_to_exitcode(status)
-        if code not in ok:
+        reading, writing = os.pipe()
+        with open(reading) as report:
+            spawner = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _SPAWN, str(writing), *command],
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                pass_fds=(writing,),
+            )
+            os.close(writing)
+            told = report.read().split()
+            spawner.wait()
+        code = int(told[0]) if told else spawner.returncode
+        if code not in ok or not told:
             errors.seek(0)
             raise RuntimeError(f"{list(command)[:6]} ended with {code}: {errors.read()[-2000:].decode()}")
-    return Used(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    wall_s, cpu_s, peak_kib = map(float, told[1:])
+    return Used(wall_s, cpu_s, peak_kib / 1024)
 
 
 def output(command: Sequence[str], environment: Mapping[str, str]) -> str:
