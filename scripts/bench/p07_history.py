@@ -59,7 +59,7 @@ def _bytes_read(bench: Bench) -> int:
 def _verify(bench: Bench, entries: int) -> None:
     files = sorted(str(each) for each in (bench.work / "long").glob("journal*.jsonl"))
     loop = "import json, sys\nfor name in sys.argv[1:]:\n for line in open(name, 'rb'):\n  json.loads(line)"
-    start = run([bench.program(), "undo", "--last"], bench.state("none"))
+    start = run([bench.program(), "journal", "verify"], bench.state("none"))
     found = alternate(
         bench.rounds,
         {
