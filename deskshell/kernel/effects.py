@@ -127,7 +127,7 @@ class Move(NamedTuple):
         if before is not None:
             _taken(self.src)
         if self.made:
-            ground.verify(self.dst, self.sha256)
+            ground.verify(self.dst, self.sha256, self.id)
         if self.made and self.empty:
             _refuse_full(ground, self.dst)
         try:
@@ -214,7 +214,7 @@ class Swap(NamedTuple):
                 path=self.path,
                 verdict="damaged",
             )
-        ground.verify(self.path, self.sha256)
+        ground.verify(self.path, self.sha256, self.new)
         ground.exchange(self.slot, self.path)
         if not _is(ground.look(self.slot), self.new):
             ground.exchange(self.slot, self.path)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.privileges import as_normal_user
-from tests.support.shell import Shell, copy, delete, move, write
+from tests.support.shell import Shell, copy, delete, fail, move, write
 
 NAMES = {
     "not UTF-8": b"caf\xe9",
@@ -241,3 +241,40 @@ def test_a_read_only_folder_that_was_moved_comes_back_read_only(normal_folder: P
         return found
 
     assert as_normal_user(trial) == [[], [], [], []]
+
+
+def test_a_file_that_its_owner_may_not_read_is_written_over_rotated_and_taken_back(
+    normal_folder: Path,
+) -> None:
+    """What takes its place may not be read either: it is known by its object, size and time."""
+
+    def facts(shell: Shell) -> dict[str, tuple[int, ...]]:
+        stats = {each.name: each.lstat() for each in shell.folder.iterdir()}
+        return {name: (it.st_ino, it.st_mode, it.st_size, it.st_mtime_ns) for name, it in stats.items()}
+
+    def trial() -> list[bool]:
+        shell = Shell.below(normal_folder)
+        shell.make({"closed": "x", "app.log": "lines"})
+        for name in ("closed", "app.log"):
+            (shell.folder / name).chmod(0o200)
+        before = facts(shell)
+        rotate = {"action": "log.rotate", "path": "app.log"}
+        shell(
+            "run",
+            shell.skill(write("closed", "y", on_conflict="replace"), rotate, fail()),
+            "--mode",
+            "apply",
+            code=1,
+        )
+        found = [facts(shell) == before]
+        shell.run(write("closed", "y", on_conflict="replace"), rotate)
+        after = facts(shell)
+        for _ in range(2):
+            shell("undo", "--last", "--check")
+            shell.undo()
+            found.append(facts(shell) == before)
+            shell("redo")
+            found.append(facts(shell) == after)
+        return found
+
+    assert as_normal_user(trial) == [True] * 5
