@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deskshell.errors import DeskshellError
+from deskshell.errors import DeskshellError, PlanConflict
 from deskshell.files import names, tree
 from deskshell.files.identity import Identity, Stat, same_content, same_object, untouched
 from deskshell.kernel.capability import FS_DELETE, FS_READ, PathTarget
@@ -25,7 +25,7 @@ Marks = tuple[tuple[bytes, str], ...]
 def marks(plan: Plan, ground: Ground) -> Marks:
     """What the contents that the plan depends on are now: (path, mark), each path once.
 
-    Raises Conflict, ScopeError, OSError when one cannot be read.
+    Raises PlanConflict when one cannot be read, Conflict, ScopeError.
     """
     found: dict[bytes, str] = {}
     touched = _Touched()
@@ -38,7 +38,13 @@ def marks(plan: Plan, ground: Ground) -> Marks:
             path = need.target.path
             seen = on_disk.get(path)
             if seen is not None and path not in found:
-                mark = _mark(ground, path, seen.kind, need.capability)
+                try:
+                    mark = _mark(ground, path, seen.kind, need.capability)
+                except OSError as exc:
+                    raise PlanConflict(
+                        f"step `{step.action_id}`: `{names.show(path)}` cannot be read: {text(exc)}",
+                        hint="make it readable, or leave it out",
+                    ) from exc
                 if mark:
                     found[path] = mark
     return tuple(found.items())

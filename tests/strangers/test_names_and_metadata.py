@@ -278,3 +278,13 @@ def test_a_file_that_its_owner_may_not_read_is_written_over_rotated_and_taken_ba
         return found
 
     assert as_normal_user(trial) == [True] * 5
+
+
+def test_a_plan_that_reads_what_may_not_be_read_is_refused(normal_folder: Path) -> None:
+    def trial() -> str:
+        shell = Shell.below(normal_folder)
+        shell.make({"closed": "x"})
+        (shell.folder / "closed").chmod(0o200)
+        return str(shell("plan", shell.skill(copy("closed", "copy")), code=2).err)
+
+    assert "cannot be read" in as_normal_user(trial)
