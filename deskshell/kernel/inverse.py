@@ -17,7 +17,7 @@ from deskshell.kernel.context import Context
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.heirs import Heirs
-from deskshell.kernel.sequence import as_now, make_movable
+from deskshell.kernel.sequence import as_now, make_movable, moved_on
 from deskshell.slotted import field, slotted
 
 _EFFECTIVE = os.access in os.supports_effective_ids
@@ -195,18 +195,20 @@ class Inverter:
 
         Raises Conflict with the verdict when one cannot be taken back; then none is.
         """
-        given = tuple(effects)
+        given = known = tuple(effects)
         if self.half:
-            given = as_now(given, self.sight.ground, self.look)
-            self.dropped = {effect.path for effect in given if isinstance(effect, Drop)}
+            known = as_now(given, self.sight.ground, self.look)
+            self.dropped = {effect.path for effect in known if isinstance(effect, Drop)}
         try:
-            found = self._invert(given)
+            found = self._invert(known)
         except Conflict:
             # Only now: a copy may stand for an object that was dropped since. It is rare, and costs looks.
-            known = as_now(given, self.sight.ground, self.look)
-            if known == given:
+            known, tried = as_now(given, self.sight.ground, self.look), known
+            if known == tried:
                 raise
             found = self._invert(known)
+        if found:
+            self.brought += moved_on(given, known)
         for each in self.brought:
             self.sight.ground.heirs.take_place(*each)
         return found

@@ -15,7 +15,7 @@ from typing import Any
 
 from deskshell.errors import Conflict, DeskshellError
 from deskshell.files import names
-from deskshell.files.identity import Identity, Stat, stat_at
+from deskshell.files.identity import Identity, Stat, same_object, stat_at
 from deskshell.files.scope import is_within
 from deskshell.kernel import record
 from deskshell.kernel.context import Context
@@ -26,7 +26,7 @@ from deskshell.kernel.folder_time import FolderTime
 from deskshell.kernel.ground import Ground
 from deskshell.kernel.history import numbers
 from deskshell.kernel.report import Left, ranges, text
-from deskshell.kernel.sequence import as_now
+from deskshell.kernel.sequence import as_now, moved_on
 from deskshell.kernel.sequence import take_back as take_effects_back
 from deskshell.slotted import field, slotted
 from deskshell.store.segments import Place
@@ -82,7 +82,8 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
         elif kind is None and line["taskId"] != task_id:
             found.claims.setdefault((line["taskId"], line["status"]), set()).update(numbers(line))
         elif kind is None and line["status"] == "intent":
-            effects = as_now(record.read_effects(line), ground)
+            given = record.read_effects(line)
+            effects = as_now(given, ground)
             n = int(line["n"])
             if _take_back_step(desk, ground, task_id, line, effects=effects, found=found):
                 displaced.wait(n, effects)
@@ -91,6 +92,8 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
                 found.never.add(settled)
             ours.add(effects)
             named.update(name for effect in effects for name in effect.temporaries())
+            if n not in found.left:
+                _note_copies(ground, given, effects)
             if n not in found.left or displaced.waits(n):
                 _follow(before, effects, keep=n in found.left)
         elif kind is None and line["status"] == "ok":
@@ -102,6 +105,17 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
     _restore_times(ground, before, since_ms, found, ours)
     found.not_restored += [f"not kept: {each}" for each in ground.lost]
     return found
+
+
+def _note_copies(ground: Ground, given: tuple[Effect, ...], known: tuple[Effect, ...]) -> None:
+    """Of copies that went back out of a folder which had come back itself, it is put on record what they stand for."""
+    for path, was, copy in moved_on(given, known):
+        with suppress(
+            DeskshellError, OSError
+        ):  # without it a later undo asks for `--force`, and nothing is lost
+            here = ground.look(path)
+            if path[:1] == b"/" and here is not None and same_object(here, copy):
+                ground.note_back(path, was)
 
 
 class _Ours:

@@ -7,7 +7,7 @@ change what it has just moved; what that means for a second undo is known here.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from deskshell.errors import Conflict
 from deskshell.files.identity import Identity, Stat, identity, object_key, same_object
@@ -57,6 +57,16 @@ def as_now(
             if here is not None and (heir := ground.heirs.of(path, here, wanted)) is not wanted:
                 heirs[object_key(wanted)] = heir
     return tuple(_on_heirs(effect, heirs) for effect in effects) if heirs else tuple(effects)
+
+
+def moved_on(given: Sequence[Effect], known: Sequence[Effect]) -> Iterator[tuple[bytes, Identity, Identity]]:
+    """Where moves take objects back to for which copies stand: path, the object that was, and the copy.
+
+    `known` is `as_now` of `given`. Away from the folder that came back nothing else tells of them.
+    """
+    for old, new in zip(given, known, strict=True):
+        if isinstance(old, Move) and isinstance(new, Move) and not old.made and old.id != new.id:
+            yield old.src, old.id, new.id
 
 
 def _objects(effect: Effect) -> list[tuple[bytes, Identity]]:

@@ -181,3 +181,33 @@ def test_copies_of_folders_have_the_times_of_those_they_stand_for(apart: Bench, 
         assert apart.changes(before) == []
         apart.redo()
         assert apart.changes(after) == []
+
+
+def test_what_moved_back_out_of_a_folder_that_came_back_is_known_to_earlier_tasks(apart: Bench) -> None:
+    apart.make({"l": ("->", "x"), "f": "f", "d/z": "z", "m/in": "m"})
+    before = apart.listing()
+    apart.run(move("l", "l2"), chmod("f", 0o600), move("m", "m2"))
+    after = apart.listing()
+    apart.run(move("l2", "d/l"), move("f", "d/f"), move("m2", "d/m"))
+    apart.run(delete("d"))
+
+    for _ in range(3):
+        assert set(verdicts(apart.undo())) == {"undone"}
+    assert apart.changes(before) == []
+    for _ in range(3):
+        assert set(verdicts(apart.redo())) == {"undone"}
+    apart.undo(last=2)
+    assert apart.changes(after) == []
+
+
+def test_so_it_is_when_it_was_a_rollback_that_moved_it(apart: Bench) -> None:
+    apart.make({"l": ("->", "x"), "f": "f", "d/z": "z"})
+    apart.run(move("l", "l2"), chmod("f", 0o600))
+    after = apart.listing()
+    apart.undo()
+    failing = write("n", "n").then(Missing(apart.path("n")))
+    apart.run_plan(apart.plan(move("l", "d/l"), move("f", "d/f"), delete("d"), failing))
+
+    assert set(verdicts(apart.redo())) == {"undone"}
+
+    assert apart.changes(after) == []
