@@ -133,8 +133,10 @@ class Sight:
             elif isinstance(effect, Swap):
                 one, two = self.origin(effect.slot), self.origin(effect.path)
                 self._moved[effect.slot], self._moved[effect.path] = two, one
+                self._modes.pop(effect.path, None)  # of the object that leaves; what comes is as it was
             elif isinstance(effect, Drop):
                 self._moved[effect.path] = None
+                self._modes.pop(effect.path, None)
             else:
                 self._modes[effect.paths()[0]] = getattr(effect, "after", 0)
 

@@ -157,8 +157,9 @@ class Forward:
 class Backward:
     """A recorded step, being taken back (by an undo) or put back (by a redo).
 
-    `line` is the intent that describes it as it is on disk; `turn` counts from the step that is taken back first; `summary` is the original step's, of the task
-    `of`; `unsure` as in `walk.Recorded`, `half` as in `inverse.Inverter`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
+    `line` is the intent that describes it as it is on disk; `turn` counts from the step that is taken back
+    first; `summary` is the original step's, of the task `of`; `unsure` as in `walk.Recorded`, `half` as in
+    `inverse.Inverter`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
     """
 
     __slots__ = (

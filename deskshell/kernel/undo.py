@@ -86,9 +86,7 @@ class _Work:
         self._notes: list[str] = []
         self._lost: list[str] = []
         self._kept_in: set[bytes] = set()  # folders in which something of the task remains
-        self._stand: dict[
-            bytes, tuple[str, int]
-        ] = {}  # paths of entries that remain → the step, and its turn
+        self._stand: dict[bytes, tuple[str, int]] = {}  # where entries remain → the step, and its turn
         self._redone: list[str] = []
         self._wanted = self._named() if wish.steps else None
 

@@ -22,9 +22,9 @@ from deskshell.slotted import NamedTuple
 class Node(NamedTuple):
     """One object in the view.
 
-    `sized` is what it is on disk, or how big it will be where it is not there yet, None when that is not known; `origin` is the path at
-    which its bytes can be read from disk now, None for what a step will make; `by` is the step that put it
-    here, None for what stands on disk.
+    `sized` is what it is on disk, or how big it will be where it is not there yet (None: not known);
+    `origin` is the path at which its bytes can be read from disk now, None for what a step will make; `by`
+    is the step that put it here, None for what stands on disk.
     """
 
     kind: str
@@ -182,7 +182,10 @@ class View:
     # changing
 
     def create(self, path: bytes, kind: str, step: str, *, size: int | None = 0) -> None:
-        """A new object at `path`, of `size` bytes (None: not known yet); its parents are made when missing. Raises PlanConflict when taken."""
+        """A new object at `path`, of `size` bytes (None: not known yet); its parents are made when missing.
+
+        Raises PlanConflict when taken.
+        """
         self.need_free(path, step)
         self.need_parent(path, step)
         self._put(path, Node(kind, size, None, step), kind == "folder")

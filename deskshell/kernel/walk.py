@@ -36,7 +36,8 @@ class Recorded(NamedTuple):
 class Walk:
     """Iterates the steps of `head` that are on disk.
 
-    Steps that are `settled` are passed over. Implied folders of a run come after the steps that needed them, and only when one of those is there.
+    Steps that are `settled` are passed over. Implied folders of a run come after the steps that needed them,
+    and only when one of those is there.
     While iterating it fills `status` (by step number, the latest), `total` (visible steps), `before` and
     `after` (times of folders: before the task's first change, after the last by it or about it).
     """

@@ -382,3 +382,18 @@ def test_a_step_is_undone_alone_when_only_earlier_ones_stand_where_it_does(desk:
     assert verdicts(desk.check(steps=["second"])) == ["undoable"]
     assert verdicts(desk.undo(steps=["second"])) == ["undone"]
     assert verdicts(desk.undo()) == ["undone"]
+
+
+def test_a_check_of_several_tasks_knows_whose_mode_is_whose(desk: Bench) -> None:
+    """Bits that an earlier undo gives back belong to the object, not to the path it leaves."""
+    desk.make({"a": "a", "b": "b"})
+    os.chmod(desk.root / "b", 0o444)
+    before = desk.listing()
+    desk.run(chmod("a", 0o600))
+    desk.run(copy("b", "a", replace=True))
+    desk.run(chmod("a", 0o640))
+
+    assert verdicts(desk.check(last=3)) == ["undoable"] * 3
+
+    desk.undo(last=3)
+    assert desk.changes(before) == []
