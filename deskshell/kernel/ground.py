@@ -128,6 +128,14 @@ class Ground(Contents):
             return False
         return is_still(fd, name, known)
 
+    def is_free(self, path: bytes) -> bool:
+        """True when nothing stands at `path`, in a folder that is there; False when that takes a `look` to tell."""
+        try:
+            fd, name = self.at(path, looking=True)
+            return stat_at(fd, name) is None
+        except (DeskshellError, OSError):
+            return False
+
     def renameable(self, src: bytes, dst: bytes) -> bool:
         """True when an object can be renamed between the two parents; cached by parents.
 

@@ -13,11 +13,12 @@ from deskshell.errors import Conflict, StepFailed
 from deskshell.files.identity import Identity
 from deskshell.kernel import record
 from deskshell.kernel.context import Context
-from deskshell.kernel.effects import Drop, Effect
+from deskshell.kernel.effects import Drop, Effect, Move
 from deskshell.kernel.ground import Ground
-from deskshell.kernel.inverse import Inverter, Sight
+from deskshell.kernel.inverse import Inverter, Sight, plain_inverse
 from deskshell.kernel.prior import Prior
 from deskshell.kernel.report import Left, show_target
+from deskshell.slotted import NamedTuple
 
 if TYPE_CHECKING:
     from deskshell.kernel.action import Action
@@ -154,47 +155,54 @@ class Forward:
         return Left(self.action_id, self.step.action.target(), reason)
 
 
+class Backing(NamedTuple):
+    """What the entries of one undo or redo have in common.
+
+    `of` is the task that they are about, `half` as in `inverse.Inverter`; `sight` is None where they are only to
+    be told of; `free` refuses an entry (Conflict) for the sake of others; `done` is told once it has acted.
+    """
+
+    of: str
+    sight: Sight | None
+    half: bool
+    force: bool
+    kinds: Mapping[str, type[Action]]
+    free: Callable[[Backward], None]
+    done: Callable[[Backward, Sequence[Effect]], None]
+
+
 class Backward:
     """A recorded step, being taken back (by an undo) or put back (by a redo).
 
     `line` is the intent that describes it as it is on disk; `turn` counts from the step that is taken back
-    first; `summary` is the original step's, of the task `of`; `unsure` as in `walk.Recorded`, `half` as in
-    `inverse.Inverter`; `free` refuses it (Conflict) for the sake of others; `done` is told once it has acted.
+    first; `summary` is the original step's; `ctime_ns` and `unsure` as in `walk.Recorded`.
     """
 
     __slots__ = (
-        "_args", "_brought", "_done", "_effects", "_final", "_force", "_free", "_half", "_kinds", "_of", "_undo",
-        "_unknown", "_unsure", "action_id", "kind", "n", "notes", "summary", "turn",
+        "_args", "_backing", "_brought", "_ctime_ns", "_effects", "_final", "_undo", "_unknown", "_unsure",
+        "action_id", "kind", "n", "notes", "summary", "turn",
     )  # fmt: skip
 
     def __init__(
         self,
         line: Mapping[str, Any],
-        *,
+        backing: Backing,
         turn: int,
+        *,
         summary: str,
+        ctime_ns: int | None,
         unsure: bool,
-        half: bool,
-        force: bool,
-        kinds: Mapping[str, type[Action]],
-        of: str,
-        free: Callable[[Backward], None],
-        done: Callable[[Backward, Sequence[Effect]], None],
     ) -> None:
         self.n = int(line["n"])
         self.action_id = str(line["actionId"])
         self.kind = str(line["kind"])
         self.turn = turn
         self.summary = summary
+        self.notes: Sequence[str] = ()
+        self._backing = backing
+        self._ctime_ns = ctime_ns
         self._unsure = unsure
-        self._half = half
-        self.notes: list[str] = []
-        self._brought: list[tuple[bytes, Identity, Identity]] = []
-        self._force = force
-        self._kinds = kinds
-        self._of = of
-        self._free = free
-        self._done = done
+        self._brought: Sequence[tuple[bytes, Identity, Identity]] = ()
         # Not the line itself: a thousand of them are held until their batch is done.
         self._effects = record.read_effects(line)
         self._undo = line.get("undo")
@@ -226,21 +234,37 @@ class Backward:
 
     def staged_in(self, ground: Ground) -> Sequence[bytes]:
         """The folders of what cannot be renamed between tree and holding: copies are staged there."""
+        force = self._backing.force
         return [
             path.rpartition(b"/")[0]
             for effect in self._effects
+            if force or type(effect) is not Move or effect.made  # else it goes back by rename, or not at all
             for path in effect.paths()
             if isinstance(effect, Drop) or not ground.can_hold(path)
         ]
 
-    def look_ahead(self, sight: Sight) -> list[Effect]:
-        """What taking back would do, in `sight`; stages nothing. Raises Conflict with the verdict."""
+    def look_ahead(self) -> Sequence[Effect]:
+        """What taking back would do; stages nothing. Raises Conflict with the verdict."""
         self._refuse_early()
-        inverter = Inverter(sight, task_id="check", n=self.n, force=self._force, half=self._half, ctx=None)
-        effects = inverter.invert(self._effects)
-        sight.need_permission(effects)
-        self.notes = inverter.notes
+        effects = self._inverse("check", None)
+        self._sight.need_permission(effects)
         return effects
+
+    @property
+    def _sight(self) -> Sight:
+        assert self._backing.sight is not None
+        return self._backing.sight
+
+    def _inverse(self, task_id: str, ctx: Context | None) -> tuple[Effect, ...]:
+        """The effects that take this back. Raises Conflict with the verdict."""
+        plain = plain_inverse(self._effects, self._sight, self._ctime_ns)
+        if plain is not None:
+            return (plain,)
+        half, force = self._backing.half, self._backing.force
+        inverter = Inverter(self._sight, task_id=task_id, n=self.n, force=force, half=half, ctx=ctx)
+        effects = inverter.invert(self._effects)
+        self.notes, self._brought = inverter.notes, inverter.brought
+        return tuple(effects)
 
     def check(self, ctx: Context) -> None:
         self._refuse_early()
@@ -250,24 +274,17 @@ class Backward:
             raise Conflict("this step cannot be undone", verdict="no-undo")
         if self._unknown:
             raise Conflict("it is not known whether this was done", verdict="failed")
-        if self._unsure and not self._force:
+        if self._unsure and not self._backing.force:
             raise Conflict(
                 "its counter-action may have been sent, no result was recorded; `--force` sends it once more",
                 verdict="failed",
             )
-        self._free(self)
+        self._backing.free(self)
 
     def prepare(self, ctx: Context) -> Prior:
-        inverter = Inverter(
-            Sight(ctx.ground), task_id=ctx.task_id, n=self.n, force=self._force, half=self._half, ctx=ctx
-        )
         if self._undo is not None:
-            action = self._compensation()
-            return action.prepare(ctx)
-        effects = tuple(inverter.invert(self._effects))
-        self.notes = inverter.notes
-        self._brought = inverter.brought
-        return Prior(effects)
+            return self._compensation().prepare(ctx)
+        return Prior(self._inverse(ctx.task_id, ctx))
 
     def do(self, ctx: Context, prior: Prior) -> None:
         if self._undo is not None:
@@ -300,10 +317,10 @@ class Backward:
         )
 
     def result(self, ts: int, task_id: str, prior: Prior, ctx: Context) -> str | None:
-        self._done(self, prior.effects)
+        self._backing.done(self, prior.effects)
         if self._undo is None:
             return None  # the disk shows it, and the undo's end says it for all
-        return record.steps_status(ts, self._of, (self.n, self.n), "rolled-back", task_id)
+        return record.steps_status(ts, self._backing.of, (self.n, self.n), "rolled-back", task_id)
 
     def redone(self, ts: int, of: str, by: str, effects: Sequence[Effect]) -> str:
         """The line for the original step once a redo has put it back: a new `ok`, a new undo."""
@@ -328,7 +345,7 @@ class Backward:
 
     def _compensation(self) -> Action:
         given = dict(self._undo or {})
-        kind = self._kinds.get(str(given.pop("kind", "")))
+        kind = self._backing.kinds.get(str(given.pop("kind", "")))
         if kind is None:
             raise Conflict("the counter-action's kind is not known here", verdict="failed")
         return kind.from_json(given)

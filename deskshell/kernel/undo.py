@@ -24,7 +24,7 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.heirs import Heirs, Tell
 from deskshell.kernel.history import Head
 from deskshell.kernel.inverse import Expected, Sight
-from deskshell.kernel.item import Backward
+from deskshell.kernel.item import Backing, Backward
 from deskshell.kernel.outcome import Closing, Outcome, as_conflict
 from deskshell.kernel.plain import plain_roots
 from deskshell.kernel.report import EntryReport, UndoneTask, ranges, show_target, text
@@ -104,20 +104,20 @@ class _Work:
                 )
         return {by_id[name] for name in self._wish.steps}
 
-    def items(self) -> Iterator[Backward]:
-        """The chosen steps, last done first."""
+    def items(self, sight: Sight | None) -> Iterator[Backward]:
+        """The chosen steps, last done first; without `sight` only to be told of."""
+        backing = Backing(
+            of=self._original.task_id,
+            sight=sight,
+            half=self._head.status == "incomplete",
+            force=self._wish.force,
+            kinds=self._desk.kinds,
+            free=self._refuse_below_others,
+            done=self._note_done,
+        )
         for turn, step in enumerate(self._walk):
             item = Backward(
-                step.line,
-                turn=turn,
-                summary=step.summary,
-                unsure=step.unsure,
-                half=self._head.status == "incomplete",
-                force=self._wish.force,
-                kinds=self._desk.kinds,
-                of=self._original.task_id,
-                free=self._refuse_below_others,
-                done=self._note_done,
+                step.line, backing, turn, summary=step.summary, ctime_ns=step.ctime_ns, unsure=step.unsure
             )
             if self._wanted is not None and step.n >= 0 and step.n not in self._wanted:
                 self._keep(item, asked=True)
@@ -185,7 +185,7 @@ class _Work:
     ) -> Outcome:
         work = Transaction(self._desk, ground, begin, go_on=True, closing=close, refused=self._refuse)
         self._by = work.task_id
-        items = self.items()
+        items = self.items(Sight(ground))
         try:
             outcome = work.run(items)
         except (DeskshellError, OSError) as exc:  # nothing was begun: the journal takes no entries
@@ -205,9 +205,9 @@ class _Work:
             return self._check(Sight(ground, expected))
 
     def _check(self, sight: Sight) -> UndoneTask:
-        for item in self.items():
+        for item in self.items(sight):
             try:
-                effects = item.look_ahead(sight)
+                effects = item.look_ahead()
             except (DeskshellError, OSError) as exc:
                 self._refuse(item, as_conflict(exc))
                 continue
@@ -353,7 +353,7 @@ class _Work:
 
     def _refuse_all(self, conflict: Conflict) -> UndoneTask:
         """Nothing of the task can be taken back, for one reason."""
-        for item in self.items():
+        for item in self.items(None):
             self._refuse(item, conflict)
         return self._task("refused" if self._entries else "nothing", 0)
 

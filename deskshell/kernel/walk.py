@@ -24,12 +24,14 @@ _GONE = "failed-and-taken-back"
 class Recorded(NamedTuple):
     """A step that is on disk: its intent as the journal has it, and its summary.
 
-    `unsure` says that its counter-action may have been sent: who was about to do so was interrupted.
+    `ctime_ns` is the change time of the object that it left, None when that was not written down. `unsure` says
+    that its counter-action may have been sent: who was about to do so was interrupted.
     """
 
     n: int
     line: Mapping[str, Any]
     summary: str
+    ctime_ns: int | None = None
     unsure: bool = False
 
 
@@ -51,6 +53,7 @@ class Walk:
         self.before = KnownTimes()
         self.after = KnownTimes()
         self._summaries: dict[int, str] = {}
+        self._ctimes: dict[int, int] = {}
         self._met: set[int] = set()
         self._unsure: set[int] = set()
         self._as_run = False
@@ -126,7 +129,7 @@ class Walk:
         # An undo writes no result lines: all that it began counts, unless it was rolled back.
         status = self.status.setdefault(n, "intent" if self.head.role == "run" else "ok")
         if status in ("ok", "failed") and n not in self._met and n not in self._settled:
-            return Recorded(n, line, self._summary(line), n in self._unsure)
+            return Recorded(n, line, self._summary(line), self._ctimes.pop(n, None), n in self._unsure)
         return None
 
     def _plain(self) -> Iterator[Recorded]:
@@ -147,6 +150,8 @@ class Walk:
         self.status[n] = _GONE if line.get("takenBack") else line["status"]
         if "summary" in line:
             self._summaries[n] = line["summary"]
+        if "ctime" in line:
+            self._ctimes[n] = line["ctime"]
 
     def _note_after(self, line: Mapping[str, Any], within: list[bytes] | None = None) -> None:
         for path, time in record.read_folder_times(line["folders"]).items():
