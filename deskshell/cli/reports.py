@@ -38,8 +38,9 @@ def run_report(report: TaskReport) -> None:
         _ok(report)
     else:
         _not_ok(report)
+    label = "not kept:" if report.status == "ok" else "not restored:"  # by its copies, or by its rollback
     for line in report.not_restored:
-        output.tell(Styled("not kept:", "yellow"), f" {line.removeprefix('not kept: ')}")
+        output.tell(Styled(label, "yellow"), f" {line}")
 
 
 def _ok(report: TaskReport) -> None:

@@ -103,7 +103,7 @@ def take_back(desk: Desk, ground: Ground, task_id: str, begin: Place, *, since_m
             if line.get("takenBack"):
                 found.never.add(line["n"])
     _restore_times(ground, before, since_ms, found, ours)
-    found.not_restored += [f"not kept: {each}" for each in ground.lost]
+    found.not_restored += ground.lost
     return found
 
 

@@ -208,7 +208,7 @@ class Transaction:
         self._changed += bool(prior.effects or item.alone) and item.n >= 0
         self.times.moved(prior.effects)
         if ctx.not_kept:
-            self.outcome.not_restored.extend(f"not kept: {each}" for each in ctx.not_kept)
+            self.outcome.not_restored += ctx.not_kept
         if item.alone:  # the disk does not show it: only this line does
             self._write(self._results, sync=True)
             self._results = []
