@@ -153,7 +153,7 @@ def _undone(task: UndoneTask, word: str) -> None:
 
 def _cause(entry: EntryReport) -> str:
     reason = entry.reason or f"`{show_target(entry.path or entry.target)}` is {entry.verdict}"
-    by = f" (by {entry.by_task})" if entry.by_task and entry.by_task not in reason else ""
+    by = f" (by {entry.by_task})" if entry.by_task else ""
     return f"step `{entry.action_id}`: {reason}{by}, left as it is"
 
 
@@ -169,7 +169,7 @@ def _check(report: UndoReport) -> None:
         for entry in task.entries:
             style = "green" if entry.good else "yellow"
             reason = f"  ({entry.reason})" if entry.reason else ""
-            by = f"  by {entry.by_task}" if entry.by_task and entry.by_task not in reason else ""
+            by = f"  by {entry.by_task}" if entry.by_task else ""
             output.say(
                 "  ",
                 Styled(entry.verdict.ljust(wide), style),

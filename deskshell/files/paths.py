@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 
 from deskshell.errors import NotFound, ScopeError
 from deskshell.files.identity import Stat, stat_path
@@ -99,3 +100,33 @@ def join(folder: bytes, name: bytes) -> bytes:
 def is_within(path: bytes, root: bytes) -> bool:
     """Whether the resolved `path` is `root` or lies below it, by whole components."""
     return path == root or path.startswith(root if root.endswith(b"/") else root + b"/")
+
+
+class PathIndex:
+    """Resolved paths, found again by paths that are one of them, lie below one, or above."""
+
+    def __init__(self) -> None:
+        self._paths: set[bytes] = set()
+        self._below: dict[bytes, list[bytes]] = {}  # folder → the paths in it, at any depth
+
+    def __bool__(self) -> bool:
+        return bool(self._paths)
+
+    def add(self, path: bytes) -> None:
+        """Take `path` in."""
+        if path not in self._paths:
+            self._paths.add(path)
+            for folder in _above(path):
+                self._below.setdefault(folder, []).append(path)
+
+    def related(self, path: bytes) -> Iterator[bytes]:
+        """Yield those taken in that are `path`, a folder around it, or inside it; each once."""
+        if path in self._paths:
+            yield path
+        yield from (folder for folder in _above(path) if folder in self._paths)
+        yield from self._below.get(path, ())
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    while path := path.rpartition(b"/")[0]:
+        yield path

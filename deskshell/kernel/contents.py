@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from deskshell.files import copying, tree
 
 
+#: How the mark of a folder's listing begins, see `Contents.listing_mark`.
+LISTING = "l:"
+
+
 class Contents(ABC):
     """The part of `ground.Ground` that opens files and lists folders.
 
@@ -45,9 +49,9 @@ class Contents(ABC):
         fd, name = self.at(path)
         return list(tree.walk(fd, name, hashes=hashes, whole=whole, tick=self._tick))
 
-    def _content(self, path: bytes) -> list[tree.Entry]:
+    def _content(self, path: bytes, *, hashes: bool = True) -> list[tree.Entry]:
         """What a folder's mark is about: a folder's time is no content, and changes with work undone in it."""
-        entries = self.entries(path, hashes=True)
+        entries = self.entries(path, hashes=hashes)
         return [each._replace(mtime_ns=0) if each.kind == "folder" else each for each in entries]
 
     def mark(self, path: bytes, kind: str, *, keyed: bool = False, listing: bytes = b"") -> str:
@@ -73,6 +77,13 @@ class Contents(ABC):
 
             return "k:" + hmac.new(self._key(), bytes.fromhex(self.hash(path)), hashlib.sha256).hexdigest()
         return self.hash(path)
+
+    def listing_mark(self, path: bytes) -> str:
+        """The mark of a folder by the names, sizes, modes and times in it: `l:` + digest. No file is read."""
+        from deskshell.files import tree
+
+        top, *inside = self._content(path, hashes=False)  # its own mode is an effect's business
+        return LISTING + tree.digest([top._replace(mode=0), *inside])
 
     def hash(self, path: bytes) -> str:
         """Sha256 (hex) of the regular file at `path`."""
@@ -107,6 +118,8 @@ class Contents(ABC):
             return [(path, "gone")]
         if not wanted:  # a link, a fifo: nothing to go by but its identity
             return []
+        if wanted.startswith(LISTING) and found.kind == "folder":
+            return [] if self.listing_mark(path) == wanted else [(path, "content")]
         if not wanted.startswith("t:"):
             if found.kind != "file":
                 return [(path, f"a {found.kind} now")]

@@ -146,12 +146,12 @@ class Move(NamedTuple):
         if self.made and not _is(inverter.look(path), self.id) and _is(inverter.look(self.src), self.id):
             path = self.src  # a rollback could not remove the temporary
         here = inverter.own(path, self.id)
-        inverter.verify(path, self.sha256)
+        inverter.verify(path, self.sha256, leaves=self.src[:1] != b"/")
         if self.empty:
             inverter.need_empty(path)
         if self.made:
             return inverter.put_away(path, here, self.sha256, empty=self.empty)
-        sha256 = inverter.still(self.sha256)
+        sha256 = inverter.mark_of_move(self, here)
         return [
             *inverter.clear(self.src),
             Move(self.dst, self.src, identity(here), False, sha256, self.empty and not inverter.force),
@@ -224,7 +224,7 @@ class Swap(NamedTuple):
     def inverse(self, inverter: Inverter) -> list[Effect]:
         held = inverter.held(self.slot, self.old, self.path)
         here = inverter.own(self.path, self.new, force=True)
-        inverter.verify(self.path, self.sha256)
+        inverter.verify(self.path, self.sha256, leaves=True)
         inverter.verify(self.slot, self.old_sha256)
         return [
             Swap(

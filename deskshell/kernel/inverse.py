@@ -13,6 +13,7 @@ from typing import NoReturn
 from deskshell.errors import Conflict, DeskshellError
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, identity, same_content, same_object
+from deskshell.kernel.contents import LISTING
 from deskshell.kernel.context import Context
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
@@ -21,7 +22,6 @@ from deskshell.kernel.sequence import as_now, make_movable, moved_on
 from deskshell.slotted import field, slotted
 
 _EFFECTIVE = os.access in os.supports_effective_ids
-_FORCE = "see the change with `--check`; `--force` keeps a copy of what is there and goes ahead"
 
 
 @slotted()
@@ -176,6 +176,8 @@ def plain_inverse(effects: Sequence[Effect], sight: Sight, ctime_ns: int | None)
     if type(effect) is not Move or effect.made or effect.sha256 or effect.empty:
         return None
     src, dst, known = effect.src, effect.dst, effect.id
+    if known.kind == "folder" and _is_stored(dst):  # gets a mark
+        return None
     left = known if ctime_ns is None else Identity(*known[:5], ctime_ns)
     if not sight.is_still(dst, left):
         here = sight.look(dst)
@@ -282,11 +284,16 @@ class Inverter:
             self._edited = True
         return here
 
-    def verify(self, path: bytes, sha256: str | None) -> None:
-        """The content at `path` must have the mark `sha256`; without one, an edit is only noted."""
+    def verify(self, path: bytes, sha256: str | None, *, leaves: bool = False) -> None:
+        """The content at `path` must have the mark `sha256`; without one, an edit is only noted.
+
+        Unless the object `leaves` the tree: then the edit would leave with it.
+        """
         stored = _is_stored(path)
         if not sha256:
             if self._edited and not stored:
+                if leaves and not self.force:
+                    self.refuse(path, "was edited since")
                 self.notes.append(f"`{names.show(path)}` was edited since; it goes back as it is now")
             return
         if self._edited and self.force and not stored:
@@ -309,7 +316,7 @@ class Inverter:
             return
         shown = ", ".join(f"`{names.show(each)}` ({how})" for each, how in differing[:3])
         more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
-        raise Conflict(f"changed since: {shown}{more}", path=differing[0][0], hint=_FORCE)
+        raise Conflict(f"changed since: {shown}{more}", path=differing[0][0])
 
     def _is_expected(self, path: bytes, origin: bytes, differs: bytes, how: str) -> bool:
         """True for a difference that the inverses so far will have made good."""
@@ -322,6 +329,21 @@ class Inverter:
     def still(self, sha256: str | None) -> str | None:
         """The mark to expect next time: none for content that `--force` takes along as it is."""
         return None if self._edited else sha256
+
+    def mark_of_move(self, move: Move, here: Stat) -> str | None:
+        """The mark that the way back of `move` leaves on the object `here`.
+
+        A folder that comes back out of holding is marked by its listing, for if it goes there once more, in a redo,
+        what was done in it since must not go along. In holding nobody works on it.
+        """
+        sha256 = move.sha256 or ""
+        comes_back = move.src[:1] == b"/" and _is_stored(move.dst)
+        if here.kind == "folder" and comes_back and not (sha256 or move.empty) and self._ctx is not None:
+            try:
+                return self.sight.ground.listing_mark(move.dst)
+            except OSError:  # what may not be read cannot be compared
+                return None
+        return None if sha256.startswith(LISTING) else self.still(move.sha256)
 
     def held(self, slot: bytes, wanted: Identity, path: bytes) -> Stat:
         """The object in holding that goes back to `path`."""
@@ -398,7 +420,7 @@ class Inverter:
                     f"the copy kept of `{names.show(path)}` is damaged", path=path, verdict="damaged"
                 )
             if not self.force:
-                raise Conflict(f"`{names.show(copy)}` changed since", path=copy, hint=_FORCE)
+                raise Conflict(f"`{names.show(copy)}` changed since", path=copy)
         if self._ctx is None:
             self.brought.append((path, dropped, identity(found)))
             return Move(copy, path, identity(found))
@@ -412,8 +434,7 @@ class Inverter:
 
     def refuse(self, path: bytes, what: str, *, verdict: str = "changed") -> NoReturn:
         """Raise Conflict for `path`."""
-        hint = _FORCE if verdict in ("changed", "blocked") else None
-        raise Conflict(f"`{names.show(path)}` {what}", path=path, verdict=verdict, hint=hint)
+        raise Conflict(f"`{names.show(path)}` {what}", path=path, verdict=verdict)
 
     def _slot(self, store: str) -> bytes:
         self._slots += 1

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from deskshell.errors import NotFound
 from deskshell.files import names
-from deskshell.files.scope import is_within
+from deskshell.files.paths import PathIndex, is_within
 from deskshell.kernel import history, record
 from deskshell.kernel.history import Head
 from deskshell.store.journal import Journal
+from deskshell.store.segments import Place
 
 _COUNTS = ("ok", "incomplete")
 
@@ -129,18 +130,22 @@ def _targets(journal: Journal, head: Head) -> set[bytes]:
     return found
 
 
-def who_changed(journal: Journal, head: Head, path: bytes) -> str | None:
-    """The newest task after `head` that acted on `path`, when one did."""
-    if not path or head.end_place is None:
-        return None
-    text = json.dumps(names.plain(path)[0], ensure_ascii=False)[1:-1].encode("utf-8", "replace")
-    found = None
-    for _, raw in journal.raw_forward(head.end_place, containing=text):
+def who_changed(
+    journal: Journal, after: Place, paths: Iterable[bytes], but: Collection[str]
+) -> dict[bytes, str]:
+    """The newest task since `after` that acted on each of `paths`, for those on which one did.
+
+    Tasks whose ids are in `but` do not count.
+    """
+    wanted = PathIndex()
+    for path in paths:
+        wanted.add(path)
+    found: dict[bytes, str] = {}
+    for _, raw in journal.raw_forward(after, containing=b'"status":"intent"') if wanted else ():
         try:
             line = json.loads(raw)
-            if line.get("status") != "intent" or line.get("taskId") == head.task_id:
-                continue
-            effects = record.read_effects(line)
+            task_id = str(line["taskId"])
+            touched = [path for effect in record.read_effects(line) for path in effect.paths()]
         except (
             ValueError,
             KeyError,
@@ -148,7 +153,6 @@ def who_changed(journal: Journal, head: Head, path: bytes) -> str | None:
             AttributeError,
         ):  # not checked, and no more than a hint is at stake
             continue
-        for effect in effects:
-            if any(is_within(path, each) or is_within(each, path) for each in effect.paths()):
-                found = str(line["taskId"])
+        if task_id not in but:
+            found.update((path, task_id) for each in touched for path in wanted.related(each))
     return found

@@ -15,7 +15,7 @@ from deskshell.errors import Conflict, DeskshellError, NotFound
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, stat_path
 from deskshell.files.names import get_path
-from deskshell.files.scope import is_within
+from deskshell.files.paths import PathIndex
 from deskshell.kernel import history, record, rollback, select
 from deskshell.kernel.capability import FS_WRITE, Grant, Scope, path_roots
 from deskshell.kernel.desk import Desk
@@ -87,7 +87,9 @@ class _Work:
         self._lost: list[str] = []
         self._kept_in: set[bytes] = set()  # folders in which something of the task remains
         self._stand: dict[bytes, tuple[str, int]] = {}  # where entries remain → the step, and its turn
+        self._standing = PathIndex()  # the same places
         self._redone: list[str] = []
+        self._by = ""  # the task that does it, once it has an id
         self._wanted = self._named() if wish.steps else None
 
     def _named(self) -> set[int]:
@@ -136,16 +138,19 @@ class _Work:
         """`item` stays: because it was refused, or because others were `asked` for."""
         self._kept_in.update(path.rpartition(b"/")[0] for path in item.touches())
         if not (asked and self._wish.force):
-            self._stand.update(dict.fromkeys(item.stands_at(), (item.action_id, item.turn)))
+            for path in item.stands_at():
+                self._stand[path] = (item.action_id, item.turn)
+                self._standing.add(path)
 
     def _refuse_below_others(self, item: Backward) -> None:
         """Refuse what a later step of the task stands on: an entry that stays could never be undone then."""
         if item.n < 0:
             return
         for path in item.stands_at() if self._stand else ():
-            for stands, (action_id, turn) in self._stand.items():
+            for stands in self._standing.related(path):
+                action_id, turn = self._stand[stands]
                 # Those with a later turn came before it: they are known already, for items are taken ahead in batches.
-                if turn < item.turn and (is_within(path, stands) or is_within(stands, path)):
+                if turn < item.turn:
                     raise Conflict(
                         f"step `{action_id}`, which stays, came after it at `{names.show(stands)}`",
                         path=stands,
@@ -159,8 +164,6 @@ class _Work:
         if self._head is not self._original:
             ts = self._desk.clock_ms()
             self._redone.append(item.redone(ts, self._original.task_id, self._by, effects))
-
-    _by = ""  # the task that does it, once it has an id
 
     # doing
 
@@ -346,10 +349,6 @@ class _Work:
         else:
             entry = self._entries[item.n]
             entry.verdict, entry.path, entry.reason = conflict.verdict, conflict.path, conflict.message
-            if conflict.path and conflict.verdict in ("changed", "blocked"):
-                entry.by_task = select.who_changed(self._desk.journal, self._original, conflict.path)
-            if entry.by_task:
-                entry.reason += f" (by {entry.by_task})"
 
     def _refuse_all(self, conflict: Conflict) -> UndoneTask:
         """Nothing of the task can be taken back, for one reason."""
@@ -395,7 +394,24 @@ class _Work:
             f"steps still undone, by another undo: {undone}; go on with `deskshell redo --task {task_id}`"
         ]
 
+    def _name_who_changed(self) -> None:
+        """Say which later task it was that changed what, or is in the way, where one was."""
+        refused = [
+            entry
+            for entry in self._entries.values()
+            if entry.path and entry.verdict in ("changed", "blocked")
+        ]
+        if not refused or self._head.end_place is None:
+            return
+        own = {self._original.task_id, self._by, *(each.task_id for each in self._original.later)}
+        by = select.who_changed(
+            self._desk.journal, self._head.end_place, (entry.path for entry in refused if entry.path), own
+        )
+        for entry in refused:
+            entry.by_task = by.get(entry.path or b"")
+
     def _task(self, status: str, undone: int) -> UndoneTask:
+        self._name_who_changed()
         task = UndoneTask(
             self._original.task_id,
             self._original.skill,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskshell.errors import NotFound, ScopeError
-from deskshell.files.scope import is_within, join, resolve, resolve_target
+from deskshell.files.paths import PathIndex, is_within, join, resolve, resolve_target
 from tests.support.privileges import as_normal_user
 from tests.support.trees import make_files
 
@@ -172,3 +172,24 @@ def test_a_path_is_within_by_whole_components(path: bytes, root: bytes, within: 
 
 def test_joining_to_the_root_folder_doubles_no_slash() -> None:
     assert (join(b"/", b"a"), join(b"/a", b"b")) == (b"/a", b"/a/b")
+
+
+_paths = st.lists(
+    st.lists(st.sampled_from([b"a", b"b", b"ab"]), min_size=1, max_size=4).map(
+        lambda parts: b"/" + b"/".join(parts)
+    )
+)
+
+
+@given(_paths, _paths)
+def test_an_index_finds_what_is_the_same_above_or_below(taken: list[bytes], asked: list[bytes]) -> None:
+    index = PathIndex()
+    for path in taken:
+        index.add(path)
+
+    assert bool(index) == bool(taken)
+    for path in asked:
+        found = list(index.related(path))
+        assert sorted(found) == sorted(
+            {each for each in taken if is_within(each, path) or is_within(path, each)}
+        )

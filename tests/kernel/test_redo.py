@@ -7,7 +7,7 @@ import os
 import pytest
 
 from deskshell.errors import NotFound
-from tests.support.desk import Bench, chmod, copy, delete, mkdir, move, over, verdicts, write
+from tests.support.desk import Bench, Do, chmod, copy, delete, mkdir, move, over, verdicts, write
 
 
 def test_redo_puts_the_very_objects_back(desk: Bench) -> None:
@@ -97,19 +97,84 @@ def test_redo_by_id_names_a_task_that_is_not_undone(desk: Bench) -> None:
 def test_redo_refuses_what_was_changed_since(desk: Bench) -> None:
     """I7: the undone state is compared like any other."""
     desk.make({"a": "one"})
-    desk.run(over("a", "two"), write("n", "n"))
+    desk.run(over("a", "two").named("a"), write("n", "n").named("n"))
     desk.undo()
     (desk.root / "a").write_text("by hand")
     (desk.root / "n").write_text("mine")
 
     report = desk.redo()
 
-    assert sorted(verdicts(report)) == ["blocked", "undone"] or sorted(verdicts(report)) == [
-        "blocked",
-        "changed",
-    ]
+    (task,) = report.tasks
+    assert {entry.action_id: entry.verdict for entry in task.entries} == {"a": "changed", "n": "blocked"}
     assert report.exit_code == 1
-    assert desk.read("n") == "mine"
+    assert (desk.read("a"), desk.read("n")) == ("by hand", "mine")
+
+
+@pytest.mark.parametrize("step", [over("a", "two"), delete("a")], ids=["write over", "delete"])
+def test_an_edit_after_an_undo_does_not_go_away_with_a_redo(desk: Bench, step: Do) -> None:
+    """I7: the object is the same, its content is somebody's later work."""
+    desk.make({"a": "one"})
+    desk.run(step)
+    desk.undo()
+    with (desk.root / "a").open("a") as file:
+        file.write(", and more")
+
+    report = desk.redo()
+
+    (entry,) = report.tasks[0].entries
+    assert (entry.verdict, entry.reason) == ("changed", f"`{desk.root / 'a'}` was edited since")
+    assert desk.read("a") == "one, and more"
+
+
+@pytest.mark.parametrize("change", ["edit", "add", "remove", "chmod"])
+def test_work_in_a_folder_after_an_undo_does_not_go_away_with_a_redo(desk: Bench, change: str) -> None:
+    """I7, of a folder whose deletion is redone: what is in it is compared as well."""
+    desk.make({"d/in/a": "a", "d/b": "b"})
+    desk.run(delete("d"))
+    desk.undo()
+    inner = desk.root / "d" / "in"
+    match change:
+        case "edit":
+            (inner / "a").write_text("longer")
+        case "add":
+            (inner / "new").write_text("")
+        case "remove":
+            (inner / "a").unlink()
+        case "chmod":
+            inner.chmod(0o700)
+    now = desk.listing()
+
+    report = desk.redo()
+
+    assert verdicts(report) == ["changed"]
+    assert desk.changes(now) == []
+
+
+def test_a_folder_goes_to_and_fro_with_the_steps_inside_it(desk: Bench) -> None:
+    """What the task itself did in the folder is no later work."""
+    desk.make({"d/in/a": "a", "d/b": "b", "d/c": "c"})
+    before = desk.listing()
+    desk.run(move("d/b", "d/in/b"), chmod("d/in", 0o700), over("d/c", "C"), write("d/new", "n"), delete("d"))
+    after = desk.listing()
+
+    for _ in range(3):
+        assert set(verdicts(desk.undo())) == {"undone"}
+        assert desk.changes(before) == []
+        assert set(verdicts(desk.redo())) == {"undone"}
+        assert desk.changes(after) == []
+
+
+def test_a_read_only_folder_goes_to_and_fro(desk: Bench) -> None:
+    desk.make({"d/a": "a"})
+    (desk.root / "d").chmod(0o555)
+    before = desk.listing()
+    desk.run(delete("d"))
+
+    for _ in range(2):
+        assert verdicts(desk.undo()) == ["undone"]
+        assert desk.changes(before) == []
+        assert verdicts(desk.redo()) == ["undone"]
+        assert not (desk.root / "d").exists()
 
 
 def test_a_redo_that_was_refused_in_part_can_go_on(desk: Bench) -> None:
@@ -189,3 +254,18 @@ def test_with_nothing_to_redo_the_reason_is_said(desk: Bench) -> None:
     desk.run(write("n", "another"))
     with pytest.raises(NotFound, match=f"a later task changed what `{done.task_id}` had changed"):
         desk.redo()
+
+
+def test_a_refused_redo_blames_neither_the_task_itself_nor_its_undo(desk: Bench) -> None:
+    """What was done by hand was done by no task; what another task did is told by its id."""
+    desk.make({"a": "one", "b": "one"})
+    done = desk.run(over("a", "two").named("a"), over("b", "two").named("b"))
+    desk.undo()
+    desk.redo()
+    desk.undo()
+    (desk.root / "a").write_text("by hand")
+    other = desk.run(over("b", "three"))
+
+    (task,) = desk.redo(done.task_id).tasks
+
+    assert {entry.action_id: entry.by_task for entry in task.entries} == {"a": None, "b": other.task_id}
