@@ -225,6 +225,7 @@ class App(Planning):
             return UndoReport()
         with self.desktop.writing("undo", secrets) as (desk, recovered):
             chosen = _choose(desk, task, last, since_ms, recovered)
+            _refuse_steps_of_several(chosen, steps)
             if allowed is not None:
                 for head in chosen:
                     allowed(head)
@@ -253,6 +254,7 @@ class App(Planning):
         desk = self.desktop.reading()
         desk.secrets = secrets or {}
         chosen = _choose(desk, task, last, since_ms, [])
+        _refuse_steps_of_several(chosen, steps)
         report = UndoReport(checked=True)
         if chosen:
             from deskshell.app import undoing
@@ -297,16 +299,20 @@ class App(Planning):
         status: str | None = None,
         limit: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The folded state of the same tasks' steps, in the source's shape."""
+        """The folded state of the same tasks' steps, in the source's shape; undos and redos have none of their own."""
         from deskshell.app import log as journal_log
 
         journal = self.desktop.reading().journal
-        for head, _ in self._selected(since_ms, path, status, limit):
-            if head.role == "run":
-                yield from journal_log.entries(journal, history.fold(journal, head))
+        for head, _ in self._selected(since_ms, path, status, limit, role="run"):
+            yield from journal_log.entries(journal, history.fold(journal, head))
 
     def _selected(
-        self, since_ms: int | None, path: bytes | None, status: str | None, limit: int | None
+        self,
+        since_ms: int | None,
+        path: bytes | None,
+        status: str | None,
+        limit: int | None,
+        role: str | None = None,
     ) -> Iterator[tuple[Head, journal_log.TaskSummary]]:
         from deskshell.app import log as journal_log
 
@@ -321,6 +327,8 @@ class App(Planning):
             if status is not None and summary.status != status:
                 continue
             if wanted is not None and summary.task_id not in wanted:
+                continue
+            if role is not None and summary.role != role:
                 continue
             count += 1
             yield head, summary
@@ -451,10 +459,15 @@ def _choose(
         raise UsageError("choose by task, by number or by time, not by several", hint="give one of them")
     if task is not None:
         head = history.find(desk.journal, task)
-        if head.role != "run":
+        if head.role == "undo":
             raise UsageError(
-                f"`{task}` is itself an {head.role} of {head.of}",
+                f"`{task}` is itself an undo of `{head.of}`",
                 hint=f"take an undo back with `deskshell redo --task {head.of}`",
+            )
+        if head.role == "redo":
+            raise UsageError(
+                f"`{task}` is a redo of `{head.of}`",
+                hint=f"undo it with `deskshell undo --task {head.of}`",
             )
         return [head]
     if since_ms is not None:
@@ -463,6 +476,15 @@ def _choose(
     # A run that a crash left open counts as the newest: it is reported, nothing older goes in its place.
     closed = sum(1 for each in recovered if each.role == "run" and each.status == "rolled-back")
     return select.newest(desk.journal, max(0, count - closed))
+
+
+def _refuse_steps_of_several(chosen: list[Head], steps: Sequence[str]) -> None:
+    """A step is one of its task: found out in the middle of several, some would be undone already."""
+    if steps and len(chosen) > 1:
+        raise UsageError(
+            f"`--step` names steps of one task, and these are {len(chosen):,}",
+            hint="say which with `--task ID`",
+        )
 
 
 def _recovery_notes(recovered: list[TaskReport]) -> list[str]:

@@ -62,6 +62,7 @@ class StepDetail:
     undo: Mapping[str, Any] | None
     sha256: str | None
     cost_bytes: int
+    ts_ms: int
     effects: tuple[Effect, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -186,7 +187,10 @@ def step_detail(journal: Journal, fold: Fold, n: int) -> StepDetail:
         taken_back=step.taken_back,
     )
     undo = line.get("undo")
-    return StepDetail(report, undo if isinstance(undo, Mapping) else None, line.get("sha256"), 0, effects)
+    ts_ms = int(line.get("ts", fold.head.started_ms))
+    return StepDetail(
+        report, undo if isinstance(undo, Mapping) else None, line.get("sha256"), 0, ts_ms, effects
+    )
 
 
 def target_of(effects: Sequence[Effect], line: Mapping[str, Any]) -> bytes | str:
@@ -207,7 +211,7 @@ def entries(journal: Journal, fold: Fold) -> Iterator[dict[str, Any]]:
         found = step_detail(journal, fold, n)
         report = found.report
         entry: dict[str, Any] = {
-            "ts": fold.head.started_ms,
+            "ts": found.ts_ms,
             "taskId": fold.head.task_id,
             "actionId": report.action_id,
             "kind": report.kind,

@@ -26,6 +26,8 @@ def all_good(desk: Desk, chosen: list[Head], wish: Wish, report: UndoReport) -> 
     checked = check_all(desk, chosen, wish)
     if all(entry.good for each in checked for entry in each.entries):
         return True
+    for task in checked:  # the good ones, too, are not touched
+        task.status = "refused"
     report.tasks, report.status = checked, "refused"
     report.error = "not everything can be undone, so nothing was (all or nothing)"
     return False

@@ -29,6 +29,16 @@ _HINTS = {
     "needs-secret": "set the variable that is named, or run `undo` on a terminal and answer the prompt",
     "failed": "when the cause is gone, try again with `deskshell undo --task {task}`",
 }
+_CHECK_HINTS = {**_HINTS, "changed": _FORCE, "blocked": "move what is in the way"}
+_AGAIN = "then try again with `deskshell redo --task {task}`"
+_REDO_HINTS = {
+    **_HINTS,
+    "changed": f"put it back as the undo had left it, {_AGAIN}",
+    "blocked": f"move what is in the way, {_AGAIN}",
+    "no-undo": "run it anew",
+    "needs-secret": f"set the variable that is named, {_AGAIN}",
+    "failed": f"when the cause is gone, {_AGAIN}",
+}
 
 
 def run_report(report: TaskReport) -> None:
@@ -136,19 +146,21 @@ def _undone(task: UndoneTask, word: str) -> None:
     if task.status == "nothing" and not bad:
         output.say(f"nothing to do for {task.task_id}: {task.skill} is already {word}")
         return
-    whole = not bad
     label = {"undone": word, "partly": f"partly {word}"}.get(task.status, f"not {word}")
-    if whole and task.status != "nothing":
+    if task.status == "undone":
         steps = count(task.rolled_back, "step")
     else:
         steps = f"{task.rolled_back:,} of {count(task.total, 'step')}"
-    output.say(Styled(label, "green" if whole else "yellow"), f" {task.task_id}: {task.skill}, {steps}")
+    output.say(
+        Styled(label, "green" if task.status == "undone" else "yellow"),
+        f" {task.task_id}: {task.skill}, {steps}",
+    )
     tell_notes(task.notes)
     for line in task.not_restored:
         output.tell(Styled("not restored:", "yellow"), f" {line}")
     for entry in bad:
         tell(_cause(entry))
-    _hints(task)
+    _hints(task, _REDO_HINTS if word == "redone" else _HINTS)
 
 
 def _cause(entry: EntryReport) -> str:
@@ -176,13 +188,13 @@ def _check(report: UndoReport) -> None:
                 f"  {entry.action_id}  {shell_path(show_target(entry.target))}{reason}{by}",
             )
         tell_notes(task.notes)
-        _hints(task, {"changed": _FORCE, "blocked": "move what is in the way"})
+        _hints(task, _CHECK_HINTS)
 
 
-def _hints(task: UndoneTask, instead: Mapping[str, str] | None = None) -> None:
-    """One line for each kind of refusal; `instead` has other words for some."""
+def _hints(task: UndoneTask, words: Mapping[str, str]) -> None:
+    """One line for each kind of refusal, in `words` by verdict."""
     for verdict in dict.fromkeys(entry.verdict for entry in task.entries if not entry.good):
-        hint = (instead or {}).get(verdict) or _HINTS.get(verdict)
+        hint = words.get(verdict)
         if hint:
             output.tell(Styled("hint:", "cyan"), " " + hint.format(task=task.task_id))
 

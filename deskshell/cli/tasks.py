@@ -62,14 +62,7 @@ def say_detail(detail: TaskDetail) -> None:
         output.say(Styled(f"  {name.ljust(wide)}", "dim"), fact)
     if detail.steps:
         output.say("")
-        rows = [_row(step) for step in detail.steps]
-        say_table(
-            ["n", "step", "what", "status", "undo"],
-            rows,
-            right=frozenset([0]),
-            flexible=(1, 2),
-            droppable=(2, 4),
-        )
+        _say_steps(detail.steps, task.role)
     _say_rest(detail)
 
 
@@ -94,16 +87,21 @@ def _facts(begin: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _row(step: StepDetail) -> list[str | Styled]:
-    report = step.report
-    undo = "none" if step.undo is None else str(step.undo.get("kind", "yes"))
-    return [
-        str(report.n),
-        report.action_id,
-        report.summary or show_target(report.target),
-        _status(report.status),
-        undo,
-    ]
+def _say_steps(steps: Sequence[StepDetail], role: str) -> None:
+    """A line a step: of a run with how it is undone, of an undo or redo what it took or put back."""
+    what = {"undo": "taken back", "redo": "put back"}.get(role, "what")
+    head, droppable = ["n", "step", what, "status"], [2]
+    rows: list[list[str | Styled]] = []
+    for step in steps:
+        report = step.report
+        told = report.summary or show_target(report.target)
+        rows.append([str(report.n), report.action_id, told, _status(report.status)])
+    if role == "run":
+        droppable.append(len(head))
+        head.append("undo")
+        for row, step in zip(rows, steps, strict=True):
+            row.append("none" if step.undo is None else str(step.undo.get("kind", "yes")))
+    say_table(head, rows, right=frozenset([0]), flexible=(1, 2), droppable=droppable)
 
 
 def _say_rest(detail: TaskDetail) -> None:

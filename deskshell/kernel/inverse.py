@@ -29,16 +29,17 @@ class Expected:
     """Changes that are expected to have happened: shared by the checks of several tasks in a row.
 
     `moved` maps a path to where its object stands on disk (None: nothing will), `modes` to bits; `heirs` are
-    the copies that will have come back.
+    the copies that will have come back. `roots` are those of the tasks so far: there what was moved stands.
     """
 
     moved: dict[bytes, bytes | None] = field(default_factory=dict)
     modes: dict[bytes, int] = field(default_factory=dict)
     heirs: Heirs = field(default_factory=Heirs)
+    roots: tuple[bytes, ...] = ()
 
     def copy(self) -> Expected:
         """The same expectations, to be added to on their own."""
-        return Expected(dict(self.moved), dict(self.modes), self.heirs)
+        return Expected(dict(self.moved), dict(self.modes), self.heirs, self.roots)
 
 
 class Sight:

@@ -158,12 +158,14 @@ class Forward:
 class Backing(NamedTuple):
     """What the entries of one undo or redo have in common.
 
-    `of` is the task that they are about, `half` as in `inverse.Inverter`; `sight` is None where they are only to
+    `of` is the task that they are about, `redo` says that its undo is taken back, `half` is as in
+    `inverse.Inverter`; `sight` is None where they are only to
     be told of; `free` refuses an entry (Conflict) for the sake of others; `done` is told once it has acted.
     """
 
     of: str
     sight: Sight | None
+    redo: bool
     half: bool
     force: bool
     kinds: Mapping[str, type[Action]]
@@ -270,6 +272,8 @@ class Backward:
         self._refuse_early()
 
     def _refuse_early(self) -> None:
+        if self._final and self._backing.redo:
+            raise Conflict("a counter-action undid it, which cannot be taken back", verdict="no-undo")
         if self._final:
             raise Conflict("this step cannot be undone", verdict="no-undo")
         if self._unknown:

@@ -7,7 +7,7 @@ others go on. A redo is the same over the steps of an undo.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing as closes
 from typing import Any
 
@@ -111,6 +111,7 @@ class _Work:
         backing = Backing(
             of=self._original.task_id,
             sight=sight,
+            redo=self._head is not self._original,
             half=self._head.status == "incomplete",
             force=self._wish.force,
             kinds=self._desk.kinds,
@@ -200,9 +201,10 @@ class _Work:
     def look_ahead(self, expected: Expected) -> UndoneTask:
         """Verdicts without acting; `expected` is told what would have happened."""
         try:
-            ground = self._open()
+            ground = self._open(expected.roots)
         except (DeskshellError, OSError) as exc:
             return self._refuse_all(as_conflict(exc))
+        expected.roots = tuple(anchor.root for anchor in ground.places.anchors)
         expected.heirs.ask, ground.heirs = ground.heirs.ask, expected.heirs
         with closes(ground):
             return self._check(Sight(ground, expected))
@@ -222,13 +224,14 @@ class _Work:
         good = all(entry.good for entry in self._entries.values())
         return self._task(("undone" if good else "refused") if self._entries else "nothing", 0)
 
-    def _open(self) -> Ground:
-        """The ground within the task's recorded scopes: an undo acts within them (I10).
+    def _open(self, more: Iterable[bytes] = ()) -> Ground:
+        """The ground within the task's recorded scopes: an undo acts within them (I10); `more` roots are for a look.
 
         Raises Conflict when a folder is not the one that the task acted in, OSError.
         """
         self._compare_anchors()
-        ground = self._desk.ground(path_roots(Grant.from_json(each) for each in self._grants()))
+        own = path_roots(Grant.from_json(each) for each in self._grants())
+        ground = self._desk.ground(tuple(dict.fromkeys((*own, *more))))
         ground.heirs.ask = self._tell_of_heirs
         return ground
 

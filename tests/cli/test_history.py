@@ -80,6 +80,40 @@ def test_one_refused_entry_leaves_the_others_undone_unless_all_or_nothing(consol
     golden("session-partly", console.transcript)
 
 
+def test_what_a_redo_refuses_comes_with_what_to_do_for_a_redo(console, note, folder, golden):
+    console("run", note, "--mode", "apply", code=0)
+    console("undo", code=0)
+    (folder / "note.txt").write_text("mine")
+
+    console("redo", code=1)
+
+    assert "--force" not in console.last.err
+    golden("session-redo-refused", console.transcript)
+
+
+def test_the_steps_of_an_undo_and_a_redo_are_shown_as_what_they_did(console, note):
+    console("run", note, "--mode", "apply", code=0)
+    undo_id = console("undo", "--json", code=0).json["tasks"][0]["undoId"]
+    redo_id = console("redo", "--json", code=0).json["tasks"][0]["undoId"]
+
+    undone, redone = console("show", undo_id, code=0).out, console("show", redo_id, code=0).out
+
+    assert ("taken back" in undone, "put back" in redone) == (True, True)
+    assert "none" not in undone + redone  # how to undo it is not asked of an undo
+
+
+def test_a_limit_counts_the_tasks_whose_entries_are_listed(console, note):
+    console("run", note, "--mode", "apply", code=0)
+    task_id = console.newest()
+    console("undo", code=0)
+
+    (line,) = console("log", "--entries", "--limit", "1", code=0).out.splitlines()
+
+    entry = json.loads(line)
+    assert (entry["taskId"], entry["status"]) == (task_id, "rolled-back")
+    assert entry["ts"] > int(task_id.removeprefix("task-"))  # when it was undone, not when the task began
+
+
 def test_last_may_stand_without_a_number(console, note):
     console("run", note, "--mode", "apply", code=0)
 

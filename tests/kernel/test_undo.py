@@ -231,6 +231,43 @@ def test_all_or_nothing_touches_nothing_unless_all_can_be_undone(desk: Bench) ->
     assert desk.changes(now) == []
 
 
+def test_all_or_nothing_calls_no_task_undone_that_it_did_not_touch(desk: Bench) -> None:
+    desk.run(write("a", "a"))
+    desk.run(write("b", "b"))
+    (desk.root / "a").write_text("by hand")
+
+    report = desk.undo(last=2, all_or_nothing=True)
+
+    assert [(task.status, task.rolled_back) for task in report.tasks] == [("refused", 0)] * 2
+    assert (desk.read("a"), desk.read("b")) == ("by hand", "b")
+
+
+def test_a_check_follows_what_later_tasks_moved_out_of_an_earlier_ones_scope(desk: Bench) -> None:
+    """What the undo does the check foretells: by then the later task's file is back."""
+    desk.make({"a": "a"})
+    desk.declared = desk.grants(roots=("a", "b"))
+    desk.run(move("a", "b"))
+    desk.declared = desk.grants(roots=("b", "c"))
+    desk.run(move("b", "c"))
+
+    assert verdicts(desk.check(last=2)) == ["undoable", "undoable"]
+    assert verdicts(desk.undo(last=2, all_or_nothing=True)) == ["undone", "undone"]
+    assert desk.names() == ["a"]
+
+
+@pytest.mark.parametrize("ask", [Bench.undo, Bench.check])
+def test_a_step_of_several_tasks_is_refused_before_any_is_touched(
+    desk: Bench, ask: Callable[..., UndoReport]
+) -> None:
+    desk.run(write("a", "a").named("a"))
+    desk.run(write("b", "b").named("b"))
+
+    with pytest.raises(UsageError, match="`--step` names steps of one task, and these are 2"):
+        ask(desk, last=2, steps=["b"])
+
+    assert desk.names() == ["a", "b"]
+
+
 def test_only_the_steps_asked_for_are_undone(desk: Bench) -> None:
     desk.make({"a": "one", "b": "two"})
     done = desk.run(over("a", "x").named("write-a"), over("b", "y"))
@@ -277,6 +314,17 @@ def test_an_undo_is_undone_by_redo(desk: Bench) -> None:
         desk.undo(task=undo_id)
 
     assert refused.value.hint == f"take an undo back with `deskshell redo --task {done.task_id}`"
+
+
+def test_a_redo_is_undone_by_way_of_its_task(desk: Bench) -> None:
+    done = desk.run(write("a", "a"))
+    desk.undo()
+    redo_id = desk.redo().tasks[0].undo_id
+
+    with pytest.raises(UsageError, match=f"is a redo of `{done.task_id}`") as refused:
+        desk.undo(task=redo_id)
+
+    assert refused.value.hint == f"undo it with `deskshell undo --task {done.task_id}`"
 
 
 def test_two_ways_to_choose_are_refused(desk: Bench) -> None:
