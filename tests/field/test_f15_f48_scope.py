@@ -267,10 +267,9 @@ def test_f39_the_state_folder_is_out_of_bounds(shell: Shell, way: str) -> None:
     shell.run(write("first", "1"))
     before = {name: each for name, each in shell.listing().items() if "state" not in name}
 
-    report = shell.run(AT_STATE[way], code=None)
+    report = shell.run(AT_STATE[way], code=2)
 
-    assert "error" in report
-    assert report["error"] is None or report.get("status") != "ok"
+    assert report["error"]["code"] == "scope"
     after = {name: each for name, each in shell.listing().items() if "state" not in name}
     assert difference(before, after) == []
     assert shell.json("journal", "verify")["ok"]

@@ -252,7 +252,7 @@ def test_an_exchange_by_three_renames_cut_anywhere(root: Path, look: Callable[[]
     assert sorted(os.listdir(slot.parent)) == ["0"]
 
 
-def test_a_deletion(root: Path, look: Callable[[], Ground]) -> None:
+def test_a_deletion_is_taken_back_out_of_holding(root: Path, look: Callable[[], Ground]) -> None:
     """In place: nothing; held: rename back, never over anything."""
     make(root, "a", "a")
     found = stat_path(at(root, "a"))
@@ -271,7 +271,7 @@ def test_a_deletion(root: Path, look: Callable[[], Ground]) -> None:
     [(0o644, False, False), (0o600, False, True), (0o640, False, None), (0o600, True, None)],
     ids=["never set", "set", "set by others", "another object"],
 )
-def test_a_mode(
+def test_a_mode_is_given_back_to_the_same_object_only(
     root: Path, look: Callable[[], Ground], mode: int, replaced: bool, outcome: bool | None
 ) -> None:
     """The old value is in the intent, and applied to the same object only."""

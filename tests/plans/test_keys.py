@@ -75,7 +75,7 @@ def test_a_key_has_known_scopes_and_at_least_one(keys):
     assert keys.all() == []
 
 
-def test_the_commands(cli):
+def test_a_key_is_made_listed_and_revoked_and_shown_once(cli):
     made = cli("keys", "new", "laptop", "--scope", "read", "--expires", "7d", "--json")
     assert made.code == 0
     listed = cli("keys", "list", "--json").json["keys"]

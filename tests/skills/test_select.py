@@ -53,7 +53,7 @@ def age(planning, **ages: float) -> None:
         ("nothing/here/*", []),
     ],
 )
-def test_patterns(planning, pattern, found):
+def test_a_pattern_selects_what_it_matches_hidden_names_too(planning, pattern, found):
     make_files(
         planning.folder,
         {"b.md": "", "a.txt": "", ".hid": "", "d/c.txt": "", "d/e/f.txt": "", "d/.git/x": "", "empty/": None},
@@ -132,7 +132,7 @@ def test_paths_are_objects_of_all_kinds(planning):
     assert select(planning, 'paths = "{folder}/*"') == ["a", "d", "l", "p"]
 
 
-def test_folders(planning):
+def test_folders_are_selected_without_files_and_links(planning):
     make_files(planning.folder, {"a": "1", "d/e/x": "", "f/": None, "l": ("->", "d")})
     assert select(planning, 'folders = "{folder}/*"') == ["d", "f"]
 
@@ -193,7 +193,7 @@ def test_a_file_as_the_folder_is_an_error(planning):
 # filters
 
 
-def test_endings_and_categories(planning):
+def test_files_are_selected_by_ending_and_by_category(planning):
     make_files(
         planning.folder, {"a.JPG": "", "b.jpeg": "", "c.pdf": "", "jpg": "", "d.tar.gz": "", ".jpg": ""}
     )
@@ -220,14 +220,14 @@ def test_a_regular_expression_gives_its_groups_to_templates(planning):
     assert planning.targets(found) == ["0042-0042.jpg"]
 
 
-def test_sizes(planning):
+def test_files_are_selected_by_size_the_bound_left_out(planning):
     make_files(planning.folder, {"a": "", "b": "x" * 1000, "c": "x" * 1001, "d": "x" * 1025})
     assert select(planning, 'files = "{folder}/*", larger_than = "1kB"') == ["c", "d"]
     assert select(planning, 'files = "{folder}/*", smaller_than = "1KiB", larger_than = "0"') == ["b", "c"]
     assert select(planning, 'files = "{folder}/*", empty = true') == ["a"]
 
 
-def test_ages(planning):
+def test_files_are_selected_by_age(planning):
     make_files(planning.folder, {"a": "", "b": "", "c": ""})
     age(planning, a=3601, b=3600, c=3599)
     assert select(planning, 'files = "{folder}/*", older_than = "1h"') == ["a", "b"]
@@ -249,7 +249,7 @@ def test_the_placeholder_beside_an_unfinished_download_is_left_out(planning):
     assert select(planning, 'files = "{folder}/*", skip = "*.part", unless_beside = ".part"') == ["b"]
 
 
-def test_empty_folders(planning):
+def test_a_folder_with_a_hidden_file_is_not_empty(planning):
     make_files(planning.folder, {"d/x": "", "e/": None, "f/.hid": ""})
     assert select(planning, 'folders = "{folder}/*", empty = true') == ["e"]
 
@@ -371,7 +371,7 @@ def test_a_table_outside_the_read_scope_is_refused(planning, tmp_path):
         planning.steps(ROWS.replace("{folder}/table.csv", str(tmp_path / "other" / "table.csv")))
 
 
-def test_values(planning):
+def test_values_make_a_step_each(planning):
     found = planning.steps(
         '[[steps]]\nfor_each={values=["in","out"]}\naction="fs.mkdir"\npath="{folder}/{n:02}-{value}"\n'
     )
