@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from deskshell.kernel.action import Action, Reversibility
@@ -138,5 +139,5 @@ class Plan:
     def check(self, granted: Iterable[Grant]) -> None:
         """Refuse the plan whole when a step needs what was not granted (CapabilityError, ScopeError)."""
         checker = Checker(self.declared, granted)
-        for step in (*(folder for _, folder in self.folders), *self.steps):
+        for step in chain((folder for _, folder in self.folders), self.steps):
             checker.check(step.action_id, step.needs())

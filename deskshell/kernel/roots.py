@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from deskshell.errors import ScopeError
@@ -52,7 +53,7 @@ def restrict(plan: Plan, roots: Roots | None) -> Plan:
     """
     if roots is None:
         return plan
-    for step in (*(folder for _, folder in plan.folders), *plan.steps):
+    for step in chain((folder for _, folder in plan.folders), plan.steps):
         for need in step.needs():
             target = need.target
             if isinstance(target, PathTarget) and not any(is_within(target.path, root) for root in roots):

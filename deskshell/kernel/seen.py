@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Reversible, Sequence
 from typing import Any, TypeAlias
 
 from deskshell.files.identity import KINDS, Identity, Stat, identity
@@ -38,6 +38,11 @@ def unpack(packed: Packed) -> Identity:
     return Identity(KINDS[kind], ino, birth_ns, size, mtime_ns, ctime_ns)
 
 
+def kind_of(packed: Packed) -> str:
+    """The kind of the object, without unpacking the rest."""
+    return packed.kind if isinstance(packed, Identity) else KINDS[packed[0]]
+
+
 def bytes_of(size: Size) -> int:
     """The number of bytes that `size` tells."""
     if isinstance(size, int):
@@ -48,20 +53,28 @@ def bytes_of(size: Size) -> int:
 class Seen(Sequence[Sight]):
     """Sights in the order of looking, never none: the first one, and the others as a `Seen` of their own.
 
-    Most steps look at one path or two, and such a chain is the smallest object that holds them.
+    Most steps look at one path or two, and such a chain is the smallest object that holds them. What the first
+    one saw can be read alone: `path`, `found` (packed), and `mover`, the step that gives it another name, if one
+    does; so the view needs no second object for it.
     """
 
-    __slots__ = ("_found", "_others", "_path")
+    __slots__ = ("_others", "found", "mover", "path")
 
-    def __init__(self, path: bytes, found: Packed | None, others: Seen | None) -> None:
-        self._path = path
-        self._found = found
+    def __init__(self, path: bytes, found: Packed | None) -> None:
+        self.path = path
+        self.found = found
+        self.mover: str | None = None
+        self._others: Seen | None = None
+
+    def before(self, others: Seen | None) -> Seen:
+        """The chain of this one and `others`."""
         self._others = others
+        return self
 
     def __iter__(self) -> Iterator[Sight]:
         here: Seen | None = self
         while here is not None:
-            yield here._path, None if here._found is None else unpack(here._found)
+            yield here.path, None if here.found is None else unpack(here.found)
             here = here._others
 
     def __len__(self) -> int:
@@ -80,9 +93,14 @@ class Seen(Sequence[Sight]):
         return repr(tuple(self))
 
 
-def chained(sights: dict[bytes, Packed | None]) -> Sequence[Sight]:
+def chained(sights: Mapping[bytes, Packed | None]) -> Sequence[Sight]:
     """What stood at paths, identities packed, as a step of a plan keeps it."""
+    return linked([Seen(path, found) for path, found in sights.items()])
+
+
+def linked(sights: Reversible[Seen]) -> Sequence[Sight]:
+    """Single sights as a step of a plan keeps them."""
     chain: Seen | None = None
-    for path in reversed(sights):
-        chain = Seen(path, sights[path], chain)
+    for each in reversed(sights):
+        chain = each.before(chain)
     return () if chain is None else chain

@@ -15,7 +15,7 @@ from deskshell.errors import PlanConflict
 from deskshell.files import names
 from deskshell.files.identity import stat_path
 from deskshell.files.paths import is_within
-from deskshell.kernel.seen import Packed, Sight, Size, bytes_of, chained, pack
+from deskshell.kernel.seen import Packed, Seen, Sight, Size, bytes_of, kind_of, linked, pack
 from deskshell.slotted import NamedTuple
 
 
@@ -57,8 +57,11 @@ class Entry(NamedTuple):
     ino: int
 
 
-Change: TypeAlias = Node | str
-"""What a path stands for after the planned steps: an object, or none since the step of this id took it away."""
+Change: TypeAlias = Node | Seen | str
+"""What a path stands for after the planned steps: an object, or none since the step of this id took it away.
+
+A file that was merely moved is what its step has seen and keeps anyway: there may be a hundred thousand of them.
+"""
 
 
 class View:
@@ -70,7 +73,7 @@ class View:
         self._early: set[bytes] = set()
         self._read_whole: dict[bytes, None] = {}  # folders that a step reads with all that is in them
         self._standing: set[bytes] = set()  # folders that are there, till one changes
-        self._seen: dict[bytes, Packed | None] = {}
+        self._seen: dict[bytes, Seen] = {}
         self._traces: dict[
             bytes, tuple[bytes | None, str | None]
         ] = {}  # `_trace` of folders, till one changes
@@ -83,7 +86,7 @@ class View:
         over = self._over.get(parent)
         planned = None if over is None else over.get(path)
         if planned is not None:
-            return planned if type(planned) is Node else None
+            return _object(planned)
         if not self._over:
             return self._from_disk(path, path, None)
         origin, by = self._trace(parent)
@@ -117,7 +120,7 @@ class View:
         parent, _, name = folder.rpartition(b"/")
         node = self._over.get(parent, {}).get(folder)
         if node is not None:
-            if isinstance(node, str) or node.kind != "folder":
+            if not isinstance(node, Node) or node.kind != "folder":
                 return None, None
             return node.origin, node.by if node.id is None else None
         above, by = self._trace(parent)
@@ -136,8 +139,9 @@ class View:
         folder = folder.rstrip(b"/")
         over = self._over.get(folder, {})
         origin, by = self._trace(folder)
-        for path, node in over.items():
-            if isinstance(node, Node):
+        for path, planned in over.items():
+            node = _object(planned)
+            if node is not None:
                 yield Entry(path.rpartition(b"/")[2], node.kind, node.origin, node, 0)
         if origin is None:
             return
@@ -162,15 +166,15 @@ class View:
     def _from_disk(self, path: bytes | None, origin: bytes, by: str | None) -> Node | None:
         found = stat_path(origin)
         packed = None if found is None else pack(found)
-        if path is not None and not by:
-            self._seen.setdefault(path, packed)
+        if path is not None and not by and path not in self._seen:
+            self._seen[path] = Seen(path, packed)
         if found is None or packed is None:
             return None
         return Node(found.kind, found.size if by else packed, origin, by)  # a copy is another
 
     def take_seen(self) -> Sequence[Sight]:
         """What was looked at on disk since the last call: the state that a step is planned for."""
-        seen = chained(self._seen)
+        seen = linked(self._seen.values())
         self._seen.clear()
         return seen
 
@@ -227,8 +231,12 @@ class View:
         if is_folder and self._parted(node, dst):
             sized = 0
         self._put(src, step, is_folder)
-        # Written out: `_replace` takes longer than all the rest of this.
-        self._put(dst, Node(kind, sized, origin, step), is_folder)
+        seen = self._seen.get(src)
+        if seen is not None and seen.found is sized and origin == src and not is_folder:
+            seen.mover = step
+            self._put(dst, seen, is_folder)
+        else:  # written out: `_replace` takes longer than all the rest of this
+            self._put(dst, Node(kind, sized, origin, step), is_folder)
         if is_folder:
             self._rekey(src, dst)
 
@@ -368,7 +376,7 @@ class View:
         for parent, inner in list(self._over.items()):
             if parent == src or parent.startswith(src + b"/"):
                 self._over[dst + parent[len(src) :]] = {
-                    dst + path[len(src) :]: each if isinstance(each, str) else _copied(each, step)
+                    dst + path[len(src) :]: each if (node := _object(each)) is None else _copied(node, step)
                     for path, each in inner.items()
                 }
 
@@ -398,6 +406,13 @@ class View:
             path=path,
             by=node.by,
         )
+
+
+def _object(planned: Change) -> Node | None:
+    """The object that a path will stand for, None where there will be none."""
+    if type(planned) is Seen and planned.found is not None:
+        return Node(kind_of(planned.found), planned.found, planned.path, planned.mover)
+    return planned if type(planned) is Node else None
 
 
 def _copied(node: Node, step: str) -> Node:
