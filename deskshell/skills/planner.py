@@ -12,7 +12,7 @@ from deskshell.files import names, paths
 from deskshell.kernel import roots
 from deskshell.kernel.capability import Checker
 from deskshell.kernel.desk import Quiet
-from deskshell.kernel.plan import Origin, Plan
+from deskshell.kernel.plan import Origin, Plan, Step
 from deskshell.kernel.roots import Roots
 from deskshell.kernel.view import View
 from deskshell.skills import declared, params
@@ -23,7 +23,7 @@ from deskshell.skills.rendering import CompiledStep, Kinds, Targets
 from deskshell.skills.select import World
 from deskshell.skills.sequencer import Sequencer
 from deskshell.skills.walk import Notes, StateFolder
-from deskshell.slotted import replace
+from deskshell.slotted import NamedTuple, replace
 
 if TYPE_CHECKING:
     from deskshell.kernel.context import Progress
@@ -155,27 +155,49 @@ def _plan(
     scope = Values(values, now)
     every = declared.grants(manifest, scope, where)
     granted = roots.narrow(declared.narrow(every, grants), within)
-    view = View()
     state = StateFolder(paths.resolve(state_folder))
-    world = World(view, Checker(every, granted), where, now, state, Notes(), progress)
-    builder = Builder(view, kinds, state)
     targets = Targets(where)
     steps = [
         CompiledStep(spec, spec.id or f"step {n}", kinds, scope, targets)
         for n, spec in enumerate(manifest.steps, 1)
     ]
     with _no_cycle_search(), _finishing(progress):
-        Sequencer(steps, scope, world, builder).run()
+        made = _made(
+            steps,
+            scope,
+            World(View(), Checker(every, granted), where, now, state, Notes(), progress),
+            kinds,
+        )
         plan = Plan(
             replace(origin, params=params.to_json(values)),
-            tuple(builder.steps),
+            tuple(made.steps),
             every,
-            tuple(builder.folders),
-            world.notes.lines(),
-            builder.secrets(),
+            tuple(made.folders),
+            made.notes,
+            made.secrets,
         )
         plan.check(granted)
     return plan
+
+
+class _Made(NamedTuple):
+    """What of a plan comes from its steps, see `kernel.plan.Plan`."""
+
+    steps: list[Step]
+    folders: list[tuple[int, Step]]
+    notes: tuple[str, ...]
+    secrets: tuple[str, ...]
+
+
+def _made(steps: Sequence[CompiledStep], values: Values, world: World, kinds: Kinds) -> _Made:
+    """Plan all tables.
+
+    On return the planned tree and the ids given out are gone: with them a plan takes a fifth more memory, and
+    what comes next need not come on top of that.
+    """
+    builder = Builder(world.view, kinds, world.state)
+    Sequencer(steps, values, world, builder).run()
+    return _Made(builder.steps, builder.folders, world.notes.lines(), builder.secrets())
 
 
 @contextmanager
