@@ -70,8 +70,9 @@ def _above(path: bytes) -> list[bytes]:
 
 def entangled(pairs: Sequence[tuple[bytes, bytes]]) -> bool:
     """Whether the order matters at all: a target, or a folder above a source, is a source too."""
-    sources = {src for src, _ in pairs}
     folders = {src.rpartition(b"/")[0] for src, _ in pairs}
-    return any(dst in sources for _, dst in pairs) or any(
-        above in sources for folder in folders for above in (folder, *_above(folder))
-    )
+    # Only what stands where sources stand can be one: mostly nothing, and no set of all sources is needed.
+    met = {dst for _, dst in pairs if dst.rpartition(b"/")[0] in folders}
+    for folder in folders:
+        met.update(above for above in (folder, *_above(folder)) if above.rpartition(b"/")[0] in folders)
+    return bool(met) and any(src in met for src, _ in pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from deskshell.errors import NotFound, UsageError
@@ -71,7 +72,7 @@ def _files(spec: ForEach, values: Values, world: World, step: str) -> list[Subje
     by_look = select_filters.by_look(spec, fill, world.now, world.view, world.notes)
     search = select_filters.match_of(spec)
     wanted = _WANTED[spec.source]
-    chosen: dict[bytes, Subject] = {}
+    chosen: list[Subject] = []
     for found in _find(spec, values, world, step):
         if by_name and not all(test(found) for test in by_name):
             continue
@@ -89,8 +90,8 @@ def _files(spec: ForEach, values: Values, world: World, step: str) -> list[Subje
             continue
         if by_look and not all(test(found) for test in by_look):
             continue
-        chosen[found.path] = Subject(file=found, match=match)
-    ordered = [chosen[path] for path in sorted(chosen)]
+        chosen.append(Subject(file=found, match=match))
+    ordered = _each_once(chosen)
     if spec.duplicates is not None:
         kept = {each.path for each in select_filters.duplicates(_found(ordered), world.notes)}
         ordered = [subject for subject in ordered if subject.file is not None and subject.file.path in kept]
@@ -98,6 +99,12 @@ def _files(spec: ForEach, values: Values, world: World, step: str) -> list[Subje
         key = select_filters.SORTS[spec.sort.removeprefix("-")]
         ordered.sort(key=lambda subject: key(_file(subject)), reverse=spec.sort.startswith("-"))
     return ordered
+
+
+def _each_once(chosen: list[Subject]) -> list[Subject]:
+    """In the order of the paths; what several patterns found, once."""
+    chosen.sort(key=_path)
+    return chosen[:1] + [two for one, two in pairwise(chosen) if _path(one) != _path(two)]
 
 
 def _find(spec: ForEach, values: Values, world: World, step: str) -> Iterable[Found]:
@@ -184,6 +191,10 @@ def _filler(values: Values, what: str) -> select_filters.Fill:
 
 def _found(subjects: Iterable[Subject]) -> list[Found]:
     return [_file(subject) for subject in subjects]
+
+
+def _path(subject: Subject) -> bytes:
+    return _file(subject).path
 
 
 def _file(subject: Subject) -> Found:
