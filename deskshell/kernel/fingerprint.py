@@ -28,10 +28,9 @@ def marks(plan: Plan, ground: Ground) -> Marks:
     Raises PlanConflict when one cannot be read, Conflict, ScopeError.
     """
     found: dict[bytes, str] = {}
-    touched = _Touched()
+    touched = _Touched(plan)
     for step in plan.ordered():
-        on_disk = {path: seen for path, seen in step.seen if not touched.has(path)}
-        touched.add(step.action.touches())
+        on_disk = {path: seen for path, seen in step.seen if not touched.before(step, path)}
         for need in step.action.needs():
             if not isinstance(need.target, PathTarget):
                 continue
@@ -56,18 +55,15 @@ def changes(plan: Plan, known: Marks, ground: Ground) -> list[str]:
     `known` is what `marks` said then. Paths are escaped; each is named once.
     """
     found: dict[bytes, str] = {}
-    touched = _Touched()
+    touched = _Touched(plan)
     for step in plan.ordered():
-        own = step.action.touches()
         for path, wanted in step.seen or _to_be_made(step):
-            if wanted is not None and ground.is_still(path, wanted):
+            if path in found or (wanted is not None and ground.is_still(path, wanted)):
                 continue
-            if path not in found and not touched.has(path):
-                whole = wanted is not None and (path in own or path in _targets(step))
-                difference = _difference(ground, path, wanted, whole=whole)
-                if difference:
-                    found[path] = difference
-        touched.add(own)
+            whole = wanted is not None and (path in step.action.touches() or path in _targets(step))
+            difference = _difference(ground, path, wanted, whole=whole)
+            if difference and not touched.before(step, path):
+                found[path] = difference
     for path, mark in known:
         if path not in found:
             difference = _content_difference(ground, path, mark)
@@ -77,21 +73,31 @@ def changes(plan: Plan, known: Marks, ground: Ground) -> list[str]:
 
 
 class _Touched:
-    """Paths of earlier steps: at and below them a path leads elsewhere now than when its step acts and looks itself."""
+    """Paths of earlier steps: at and below them a path leads elsewhere now than when its step acts and looks itself.
 
-    def __init__(self) -> None:
+    They are taken in when that is asked: of a disk that is as it was, it never is.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._steps = plan.ordered()
+        self._next = next(self._steps, None)
         self._paths: set[bytes] = set()
         self._clear: set[bytes] = set()  # folders, and all above them, that are known to be no such path
 
-    def add(self, paths: Iterable[bytes]) -> None:
-        """Take the paths of one step in."""
+    def before(self, step: Step, path: bytes) -> bool:
+        """True at or below a path of a step before `step`; asked for the plan's steps in their order."""
+        while self._next is not None and self._next is not step:
+            self._add(self._next.action.touches())
+            self._next = next(self._steps, None)
+        return self._has(path)
+
+    def _add(self, paths: Iterable[bytes]) -> None:
         for path in paths:
             self._paths.add(path)
             if path in self._clear:
                 self._clear.clear()
 
-    def has(self, path: bytes) -> bool:
-        """True at or below a path taken in."""
+    def _has(self, path: bytes) -> bool:
         if path in self._paths:
             return True
         folder = path.rpartition(b"/")[0]
