@@ -9,7 +9,7 @@ from deskshell.kernel import gate
 from deskshell.kernel.capability import Grant
 from deskshell.kernel.plan import Plan, Step
 from deskshell.kernel.report import StepReport, TaskReport
-from deskshell.slotted import slotted
+from deskshell.slotted import replace, slotted
 
 if TYPE_CHECKING:
     from deskshell.kernel.outcome import Outcome
@@ -34,6 +34,22 @@ class Prepared:
     def needs_consent(self) -> bool:
         """True when a step cannot be undone by the kernel."""
         return any(gate.needs_consent(step) for step in self.plan.steps)
+
+    def granting(self, names: Iterable[str] | None) -> Prepared:
+        """The same plan with only the named capabilities of those it declares; all of them for None.
+
+        Raises:
+            UsageError: no such capability. CapabilityError: it is not declared, or a step needs one that is left out.
+        """
+        if names is None:
+            return self
+        from deskshell.skills import declared
+
+        granted = declared.narrow(self.plan.declared, names)
+        self.plan.check(
+            granted
+        )  # by all that is declared, so that the error says which of the two is missing
+        return Prepared(replace(self.plan, declared=granted))
 
     def report(self) -> TaskReport:
         """The preview: every step `planned`."""

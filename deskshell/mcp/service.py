@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import secrets
 import time
@@ -19,7 +18,6 @@ from mcp_types import ListRootsResult
 
 from deskshell.app import App, Prepared
 from deskshell.app.desktop import owner_id
-from deskshell.app.prepared import declared_for
 from deskshell.config import Settings
 from deskshell.files import paths
 from deskshell.kernel import history, roots
@@ -90,11 +88,7 @@ class Service:
     ) -> Prepared:
         """Plan a skill within `within`, with the capabilities that are granted. Raises Refused in all its forms."""
         prepared = self.app(ctx).prepare(name, params, cwd=self.options.cwd, within=within)
-        if grants is None:
-            return prepared
-        plan = dataclasses.replace(prepared.plan, declared=declared_for(prepared.plan, grants))
-        plan.check(plan.declared)
-        return Prepared(plan)
+        return prepared.granting(grants)
 
     def own_task(
         self, ctx: Context[Any, Any], journal: Journal, task_id: str, within: roots.Roots | None

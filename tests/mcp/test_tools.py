@@ -77,6 +77,29 @@ def test_preview_run_report_undo_redo(skill, mode):
     talk(options(skill), conversation, mode=mode)
 
 
+@pytest.mark.parametrize("tool", ["skill_preview", "skill_plan", "skill_run"])
+def test_a_skill_takes_no_more_than_is_granted(skill, tool):
+    """`grants` narrows what the skill declares, for each tool that takes it, and refuses what needs more."""
+    skill.make({"a.txt": "A"})
+    params = {"folder": str(skill.root)}
+
+    async def conversation(agent):
+        said = await agent.refused(tool, name="tidy", params=params, grants=["fs.read"])
+        assert "which was not granted" in said
+        unknown = await agent.refused(tool, name="tidy", params=params, grants=["fs.delete"])
+        assert "`fs.delete` is not declared by the skill" in unknown
+        assert not skill.state.exists()
+        return await agent.call(tool, name="tidy", params=params, grants=["fs.write"])
+
+    answer = talk(options(skill), conversation)
+
+    assert [step["summary"] for step in answer["steps"]] == ["move a.txt → done/a.txt"]
+    if tool == "skill_plan":
+        assert [each["name"] for each in answer["capabilities"]] == ["fs.write"]
+    if tool == "skill_run":
+        assert [each["capability"] for each in skill.begins()[0]["grants"]] == ["fs.write"]
+
+
 def test_plan_apply_apply_again_undo(shell, mode):
     shell.make({"a.txt": "A"})
 
