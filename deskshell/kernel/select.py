@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from deskshell.errors import NotFound
 from deskshell.files import names
@@ -59,11 +59,11 @@ def since(journal: Journal, since_ms: int) -> list[Head]:
     return [head for head in candidates(journal) if head.started_ms >= since_ms]
 
 
-def undo_to_redo(journal: Journal, task_id: str | None) -> Head:
+def undo_to_redo(journal: Journal, task_id: str | None, wanted: Callable[[Head], bool] | None = None) -> Head:
     """The undo that a redo takes back: of `task_id` (or that undo itself), or the newest that may be.
 
-    Without an id an undo is passed over when it was redone, or when a later task stands on one of its targets.
-    Raises NotFound when there is none.
+    Without an id an undo is passed over when it was redone, when a later task stands on one of its targets, or when
+    `wanted` says no to it; others' work stands in the way all the same. Raises NotFound when there is none.
     """
     redone: set[str] = set()
     later: list[Head] = []
@@ -81,15 +81,17 @@ def undo_to_redo(journal: Journal, task_id: str | None) -> Head:
             later.append(head)
         elif head.task_id not in redone:
             if task_id is None:
-                if not _in_the_way(journal, head, later):
-                    return head
-                passed = passed or head
+                if wanted is None or wanted(head):
+                    if not _in_the_way(journal, head, later):
+                        return head
+                    passed = passed or head
                 later.append(head)
             elif task_id in (head.task_id, head.of):
                 return head
     if task_id is None:
         if passed is None:
-            raise NotFound("nothing to redo: no task is undone", hint="see `deskshell log`")
+            whose = "task" if wanted is None else "task of yours"
+            raise NotFound(f"nothing to redo: no {whose} is undone", hint="see `deskshell log`")
         raise NotFound(
             f"nothing to redo: a later task changed what `{passed.of}` had changed",
             hint=f"see `deskshell log`; `deskshell redo --task {passed.of}` tries it all the same",

@@ -158,7 +158,15 @@ def chosen_undo(ctx: Context[Any, Any], task_id: str | None, client: Roots) -> H
     journal = service.app(ctx).desktop.reading().journal
     if task_id is not None:
         return service.own_task(ctx, journal, task_id, within)
-    undo = select.undo_to_redo(journal, None)
+
+    def is_own(undo: Head) -> bool:
+        try:
+            service.own_task(ctx, journal, str(undo.of), within)
+        except NotFound:
+            return False
+        return True
+
+    undo = select.undo_to_redo(journal, None, is_own)
     return service.own_task(ctx, journal, str(undo.of), within)
 
 

@@ -370,6 +370,32 @@ def test_two_servers_and_a_command_share_one_state_folder(shell, mode):
     assert shell.app().journal_verify().ok
 
 
+def test_redo_takes_the_newest_undo_of_the_callers_own(shell, mode, tmp_path):
+    """Another key's undo, however new, is none of the caller's business: it is not tried, and not named."""
+    stranger = Shell(tmp_path, owner="key:0123456789ab")
+
+    def theirs(name):
+        task_id = stranger.apply(stranger.plan(write(name, "x"))).report.task_id
+        stranger.app().undo(task=task_id)
+        return task_id
+
+    async def conversation(agent):
+        foreign = theirs("theirs")
+        nothing = await agent.refused("redo")
+        assert "no task of yours is undone" in nothing
+        assert foreign not in nothing
+        plan = await agent.call("plan_actions", actions=[write("mine", "x")], capabilities=CAPABILITIES)
+        done = await agent.call("plan_apply", plan_id=plan["planId"])
+        await agent.call("undo")
+        theirs("theirs too")
+        redone = await agent.call("redo")
+        assert (redone["status"], redone["taskId"]) == ("redone", done["taskId"])
+
+    talk(options(shell), conversation, mode=mode)
+
+    assert os.listdir(shell.root) == ["mine"]
+
+
 def test_a_foreign_plan_and_task_answer_like_unknown_ones(shell, mode, tmp_path):
     stranger = Shell(tmp_path, owner="key:0123456789ab")
     plan = stranger.plan(write("theirs", "x"))
