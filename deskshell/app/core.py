@@ -112,12 +112,14 @@ class App(Planning):
         values: Mapping[str, Any],
         *,
         cwd: Path,
+        grants: Iterable[str] | None = None,
         secrets: Mapping[str, str] | None = None,
         within: Roots | None = None,
     ) -> Prepared:
         """Plan a skill. Reads, changes nothing, creates nothing. Raises Refused in all its forms.
 
-        Nothing outside of `within` (folders; None: everywhere) is read or planned. A plan holds no secret:
+        `grants` are names of capabilities; None grants all that the skill declares. Nothing outside of `within`
+        (folders; None: everywhere) is read or planned. A plan holds no secret:
         `secrets` are taken when it is run, and are accepted here for symmetry.
         """
         del secrets
@@ -142,7 +144,7 @@ class App(Planning):
             owner=self.owner,
             progress=self._progress if self.front == "cli" else None,  # a client counts the steps of the run
         )
-        return Prepared(roots.restrict(plan, within))
+        return Prepared(roots.restrict(plan, within)).granting(grants)
 
     def close_interrupted(self) -> list[str]:
         """Close what a crash left open, before a plan is made for a disk that is about to change; notes on it.
@@ -157,15 +159,13 @@ class App(Planning):
         self,
         prepared: Prepared,
         *,
-        grants: Iterable[str] | None = None,
         allow_irreversible: bool = False,
         secrets: Mapping[str, str] | None = None,
     ) -> TaskReport:
         """Run a plan as one task; a failure is rolled back and reported.
 
         Args:
-            prepared: what `prepare` gave.
-            grants: names of capabilities; None grants all that the skill declares.
+            prepared: what `prepare` gave, with the grants that it runs under.
             allow_irreversible: the explicit consent to steps that cannot be undone.
             secrets: values of secret parameters by name.
 
@@ -173,12 +173,10 @@ class App(Planning):
             Refused: nothing happened. Busy: another task holds the lock.
         """
         from deskshell.app import running
-        from deskshell.app.prepared import declared_for
         from deskshell.kernel.secrets import missing
 
         plan = prepared.plan
-        granted = declared_for(plan, grants)
-        running.admit(plan, granted, consent=allow_irreversible)
+        running.admit(plan, plan.declared, consent=allow_irreversible)
         if not plan.steps:
             report = prepared.report()
             report.mode, report.status = "apply", "ok"
@@ -190,7 +188,7 @@ class App(Planning):
             )
         with self.desktop.writing(f"run {plan.origin.skill}", secrets) as (desk, recovered):
             try:
-                report = running.run_plan(desk, plan, granted)
+                report = running.run_plan(desk, plan, plan.declared)
             except PlanRefused as exc:
                 if recovered:  # the plan was made for the disk that the crash had left
                     exc.hint = f"{_recovery_notes(recovered)[0]}; run it again"

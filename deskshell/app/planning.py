@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deskshell.errors import PlanRefused
 from deskshell.kernel.desk import Desk, now_ms
-from deskshell.slotted import replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,30 +78,25 @@ class Planning(ABC):
         prepared: Prepared,
         *,
         cwd: Path,
-        grants: Iterable[str] | None = None,
         ttl_s: float | None = None,
     ) -> PlanState:
         """Store a plan, to be approved and applied later.
 
         Args:
-            prepared: has at least one step.
+            prepared: has at least one step; its grants are the plan's.
             cwd: the folder that relative paths meant.
-            grants: names of capabilities; None grants all that are declared.
             ttl_s: seconds for which it may be applied, those of the settings for None.
 
         Raises:
             PlanRefused: there is nothing to do, or the disk changed meanwhile.
             CapabilityError, ScopeError, IrreversibleError: it could never be applied.
         """
-        from deskshell.app.prepared import declared_for
-
         plan = prepared.plan
         if not plan.steps:
             raise PlanRefused("there is nothing to do, so no plan was stored", status="refused")
-        granted = declared_for(plan, grants)
-        plan.check(granted)
+        plan.check(plan.declared)
         stored = self._store().add(
-            replace(plan, declared=granted),
+            plan,
             cwd=os.fsencode(cwd),
             ttl_s=self.settings.plan_ttl_s if ttl_s is None else ttl_s,
             now_ms=now_ms(),

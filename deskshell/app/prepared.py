@@ -176,13 +176,3 @@ def _question(grant: Grant, final: tuple[str, ...]) -> str:
 def _listed(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:3])
     return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def declared_for(plan: Plan, granted: Iterable[str] | None) -> tuple[Grant, ...]:
-    """The declared grants that the user gave: all of them, or those named.
-
-    Raises CapabilityError for a name that the skill does not declare.
-    """
-    from deskshell.skills import declared
-
-    return declared.narrow(plan.declared, granted)

@@ -71,14 +71,14 @@ def _plan(
     from deskshell.cli.session import open_app, working_folder
 
     app, cwd = open_app(progress=not json), working_folder()
-    prepared = app.prepare(skill, parameters(values or ()), cwd=cwd)
+    prepared = app.prepare(skill, parameters(values or ()), cwd=cwd, grants=grant)
     if not prepared.plan.steps:
         if json:
             output.json_object({"planId": None, "status": "nothing", **_nothing(prepared.plan.notes)})
         else:
             previews.say_preview(prepared)
         return 0
-    state = app.plan(prepared, cwd=cwd, grants=grant or None)
+    state = app.plan(prepared, cwd=cwd)
     if json:
         output.json_object(state.to_json())
     else:

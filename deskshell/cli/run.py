@@ -88,7 +88,7 @@ def _run(
     applies = ask or mode is Mode.APPLY
     # A question may still be answered with no, and then nothing at all has happened.
     closed = app.close_interrupted() if applies and not ask else []
-    prepared = app.prepare(skill, given, cwd=working_folder(), secrets=secrets)
+    prepared = app.prepare(skill, given, cwd=working_folder(), grants=grant, secrets=secrets)
     if not applies:
         return _preview(prepared, skill, given, grant, json=json)
     app.admit_run(prepared, at_terminal=ask and output.is_terminal(sys.stdin))
@@ -97,7 +97,6 @@ def _run(
     return _apply(
         app,
         prepared,
-        grant,
         agreed=allow_irreversible or (ask and prepared.needs_consent),
         secrets=secrets,
         closed=closed,
@@ -147,7 +146,6 @@ def _ask(prepared: Prepared, *, json: bool) -> None:
 def _apply(
     app: App,
     prepared: Prepared,
-    grant: Sequence[str] | None,
     *,
     agreed: bool,
     secrets: Mapping[str, str],
@@ -156,7 +154,7 @@ def _apply(
 ) -> int:
     from deskshell.cli import output, reports
 
-    report = app.run(prepared, grants=grant or None, allow_irreversible=agreed, secrets=secrets)
+    report = app.run(prepared, allow_irreversible=agreed, secrets=secrets)
     report.notes[:0] = closed
     if json:
         output.json_object(report.to_json())

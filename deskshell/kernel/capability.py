@@ -170,7 +170,7 @@ class Checker:
         if name not in self._granted:
             raise CapabilityError(
                 f"step `{step}` needs `{name}` for `{target}`, which was not granted",
-                hint=f"grant it with `--grant {name}`, or answer y under `--ask`",
+                hint=f"grant `{name}` as well, or leave the grants out: then all that is declared is granted",
             )
         where = ", ".join(f"`{each.declared}`" for each in self._granted[name]) or "nothing"
         raise ScopeError(

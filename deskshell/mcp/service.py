@@ -87,8 +87,7 @@ class Service:
         within: roots.Roots | None,
     ) -> Prepared:
         """Plan a skill within `within`, with the capabilities that are granted. Raises Refused in all its forms."""
-        prepared = self.app(ctx).prepare(name, params, cwd=self.options.cwd, within=within)
-        return prepared.granting(grants)
+        return self.app(ctx).prepare(name, params, cwd=self.options.cwd, grants=grants, within=within)
 
     def own_task(
         self, ctx: Context[Any, Any], journal: Journal, task_id: str, within: roots.Roots | None

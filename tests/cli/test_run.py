@@ -241,6 +241,27 @@ def test_what_was_not_granted_refuses_the_whole_run(console, folder, tidy):
     assert listing(folder) == before
 
 
+def test_what_was_not_granted_is_neither_shown_nor_asked_for(console, folder, tidy, home):
+    """A preview that names a command has to name one that works; a yes is not asked for what is refused after it."""
+    given = ("run", tidy, "--set", "folder=.", "--grant", "fs.read")
+
+    for more in ((), ("--json",), ("--ask",)):
+        console(*given, *more, answers="y\ny\ny\n", code=2)
+        assert "which was not granted" in console.last.err + console.last.out
+        assert "[y/N]" not in console.last.err
+        assert "apply with" not in console.last.out
+    console(*given[:-1], "fs.delete", code=2)
+    assert "`fs.delete` is not declared by the skill" in console.last.err
+    assert not home.state.exists()
+
+
+def test_only_what_is_granted_is_asked_for(console, folder, tidy):
+    console("run", tidy, "--set", "folder=.", "--grant", "fs.write", "--ask", answers="y\n", code=0)
+
+    assert console.last.err.count("[y/N]") == 1
+    assert (folder / "TIDIED.txt").exists()
+
+
 def test_nothing_to_do_is_done(console, folder, skill, home):
     rename = skill("rename", RENAME)
 
