@@ -244,9 +244,9 @@ class Bench:
         """Plan and run."""
         return self.run_plan(self.plan(*dos), **options)
 
-    def run_plan(self, plan: Plan, **options: Any) -> TaskReport:
-        """Run a plan made before."""
-        return self.app.run(Prepared(plan), **options)
+    def run_plan(self, plan: Plan, *, grants: Sequence[str] | None = None, **options: Any) -> TaskReport:
+        """Run a plan made before, with the named capabilities of those it declares."""
+        return self.app.run(Prepared(plan).granting(grants), **options)
 
     def undo(self, **options: Any) -> UndoReport:
         """`deskshell undo`."""
