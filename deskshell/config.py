@@ -1,7 +1,7 @@
 """Settings: defaults < config file < environment < options.
 
     config file           environment                   default
-    home                  DESKSHELL_HOME                the platform's user state folder
+    home (absolute)       DESKSHELL_HOME                the platform's user state folder
     skills                DESKSHELL_SKILLS              `skills` beside the config file
     journal_max_bytes     DESKSHELL_JOURNAL_MAX_BYTES   5 MiB
     plan_ttl              DESKSHELL_PLAN_TTL            10m
@@ -98,7 +98,7 @@ def load(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
     path = _config_path(env, config_file)
     values = _Values(env, path, {} if path is None else _read(path))
     values.refuse_unknown()
-    home = values.get("home", _path_in(env))
+    home = values.get("home", _same_everywhere(_path_in(env)))
     skills = values.get("skills", _path_in(env))
     return Settings(
         home=home or _platform(env, "user_state_path"),
@@ -200,6 +200,20 @@ def _path_in(env: Mapping[str, str]) -> Callable[[object], Path]:
             raise ValueError(str(exc).lower()) from exc
 
     return read
+
+
+def _same_everywhere(read: Callable[[object], Path]) -> Callable[[object], Path]:
+    """No relative path: `undo` has to find the journal of what was run in another directory."""
+
+    def checked(value: object) -> Path:
+        path = read(value)
+        if not str(value).startswith(("/", "~")):
+            raise ValueError(
+                "a relative path would be another state folder in each directory; write `/…` or `~/…`"
+            )
+        return path
+
+    return checked
 
 
 class _Values:

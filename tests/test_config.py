@@ -75,7 +75,24 @@ def test_an_empty_variable_counts_as_not_set(home):
     assert load({"DESKSHELL_HOME": "", "DESKSHELL_PLAN_TTL": ""}) == load({})
 
 
-def test_folders_may_start_with_a_tilde_and_relative_ones_are_made_absolute(home, monkeypatch, tmp_path):
+def test_the_state_folder_is_the_same_from_every_directory(home, config):
+    """With a relative one `undo` would look for the task in another journal than `run` had written."""
+    path = config('home = "state"\n')
+
+    for env, named in (
+        ({"DESKSHELL_HOME": "state"}, "`DESKSHELL_HOME`"),
+        ({"DESKSHELL_HOME": "./state"}, "`DESKSHELL_HOME`"),
+        ({"DESKSHELL_CONFIG": str(path)}, f"`home` in `{path}`"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            load(env)
+        assert refused.value.message.startswith(named)
+        assert "relative" in str(refused.value.hint)
+
+
+def test_folders_may_start_with_a_tilde_and_a_relative_one_for_skills_is_made_absolute(
+    home, monkeypatch, tmp_path
+):
     monkeypatch.chdir(tmp_path)
 
     settings = load({"HOME": "/home/ada", "DESKSHELL_HOME": "~/state", "DESKSHELL_SKILLS": "mine"})
