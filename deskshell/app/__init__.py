@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from deskshell.app.core import App
 
 if TYPE_CHECKING:
-    from deskshell.app.prepared import Prepared, Question
+    from deskshell.app.prepared import Prepared
 
-__all__ = ["App", "Prepared", "Question"]
+__all__ = ["App", "Prepared"]
 
 
 def __getattr__(name: str) -> Any:
-    """`Prepared` and `Question` when they are asked for: an undo does without plans."""
-    if name in ("Prepared", "Question"):
-        from deskshell.app import prepared
+    """`Prepared` when it is asked for: an undo does without plans."""
+    if name == "Prepared":
+        from deskshell.app.prepared import Prepared
 
-        return getattr(prepared, name)
+        return Prepared
     raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

@@ -72,7 +72,7 @@ def admit(
         raise PlanRefused("declined: the person who was asked did not agree", status="declined", hint=way)
     if policy == "terminal" or (policy == "person" and not consent.person):
         raise PlanRefused("a person has to approve this first", status="refused", hint=way)
-    _, final = gate.judge(plan.steps)
+    final = gate.judge(plan.steps)
     if final and not (consent.flag or consent.person):
         raise IrreversibleError(
             f"{_steps(final)} cannot be undone: explicit consent needed",

@@ -113,16 +113,13 @@ class App(Planning):
         *,
         cwd: Path,
         grants: Iterable[str] | None = None,
-        secrets: Mapping[str, str] | None = None,
         within: Roots | None = None,
     ) -> Prepared:
         """Plan a skill. Reads, changes nothing, creates nothing. Raises Refused in all its forms.
 
         `grants` are names of capabilities; None grants all that the skill declares. Nothing outside of `within`
-        (folders; None: everywhere) is read or planned. A plan holds no secret:
-        `secrets` are taken when it is run, and are accepted here for symmetry.
+        (folders; None: everywhere) is read or planned. A plan holds no secret: `run` takes them.
         """
-        del secrets
         from datetime import datetime
         from pathlib import Path
 

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 
 
 @slotted(frozen=True)
-class Question:
-    """One question of `--ask`: about a capability, or (`capability` empty) about irreversible steps."""
-
-    capability: str
-    text: str
-    irreversible_steps: tuple[str, ...] = ()
-
-
-@slotted(frozen=True)
 class Prepared:
     """A plan and what it takes to apply it."""
 
@@ -65,22 +56,22 @@ class Prepared:
         return [f"{shown} cannot be undone and is not last: a later failure will leave it standing"]
 
     @property
-    def questions(self) -> list[Question]:
-        """One question a capability in the manifest's order, and one more for other irreversible steps.
+    def questions(self) -> list[str]:
+        """What `--ask` asks: one question a capability in the manifest's order, and one more for other irreversible steps.
 
         A capability that only irreversible steps use has one question that says so and names them.
         """
         final = [step for step in self.plan.steps if gate.needs_consent(step)]
-        found: list[Question] = []
+        found: list[str] = []
         covered: set[str] = set()
         for grant in self.plan.declared:
             only = self._only_final(grant, final)
             names = tuple(step.action_id for step in only)
             covered.update(names)
-            found.append(Question(grant.capability, _question(grant, names), names))
+            found.append(_question(grant, names))
         rest = tuple(step.action_id for step in final if step.action_id not in covered)
         if rest:
-            found.append(Question("", f"Run {_listed(rest)}, which cannot be undone?", rest))
+            found.append(f"Run {_listed(rest)}, which cannot be undone?")
         return found
 
     def _only_final(self, grant: Grant, final: list[Step]) -> list[Step]:

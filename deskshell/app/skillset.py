@@ -52,7 +52,7 @@ def _try(skill: Skill, world: World, place: Path, settings: Settings) -> SkillTe
     values = fixture.build_world(world, root)
     before = fixture.snapshot(root)
     app = App(replace(settings, home=place / "state"), front="test")
-    prepared = app.prepare(str(skill.folder), values, cwd=root, secrets={})
+    prepared = app.prepare(str(skill.folder), values, cwd=root)
     ran = app.run(prepared, allow_irreversible=False)
     if ran.status != "ok":
         return SkillTest(f"FAIL {skill.name} {ran.status}: {ran.error}", ok=False)

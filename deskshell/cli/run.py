@@ -88,7 +88,7 @@ def _run(
     applies = ask or mode is Mode.APPLY
     # A question may still be answered with no, and then nothing at all has happened.
     closed = app.close_interrupted() if applies and not ask else []
-    prepared = app.prepare(skill, given, cwd=working_folder(), grants=grant, secrets=secrets)
+    prepared = app.prepare(skill, given, cwd=working_folder(), grants=grant)
     if not applies:
         return _preview(prepared, skill, given, grant, json=json)
     app.admit_run(prepared, at_terminal=ask and output.is_terminal(sys.stdin))
@@ -140,7 +140,7 @@ def _ask(prepared: Prepared, *, json: bool) -> None:
         return
     with output.data_to_stderr(json):
         previews.say_preview(prepared)
-    ask.all_agreed(question.text for question in prepared.questions)
+    ask.all_agreed(prepared.questions)
 
 
 def _apply(

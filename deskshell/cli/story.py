@@ -84,7 +84,7 @@ def _story(
         folder.mkdir()
         (skill / "skill.toml").write_text(_MANIFEST + (_MUST_FAIL if fail else ""), encoding="utf-8")
         app = _app(top / "state")
-        prepared = app.prepare(str(skill), {"folder": str(folder)}, cwd=top, secrets={})
+        prepared = app.prepare(str(skill), {"folder": str(folder)}, cwd=top)
         report = app.run(prepared)
         undone = None if report.status != "ok" else app.undo(task=report.task_id)
         items = sum(1 for _ in folder.rglob("*"))

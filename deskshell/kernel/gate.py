@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import StrEnum
 
 from deskshell.errors import IrreversibleError
 from deskshell.kernel.plan import Step
@@ -11,20 +10,13 @@ from deskshell.kernel.plan import Step
 _DELETE = "fs.delete"
 
 
-class Verdict(StrEnum):
-    """What the gate says of a plan."""
-
-    ALLOW = "allow"
-    ASK = "ask"
-
-
 def needs_consent(step: Step) -> bool:
     """True for a step that cannot be undone, or only by a counter-action that the manifest gave."""
     return not step.reversible or step.compensated
 
 
-def judge(steps: Iterable[Step]) -> tuple[Verdict, tuple[Step, ...]]:
-    """Whether the plan runs freely or only with explicit consent, and for which steps.
+def judge(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """The steps for which the plan runs only with explicit consent; without any it runs freely.
 
     Raises IrreversibleError for a deletion without an undo, which no consent allows.
     """
@@ -38,7 +30,7 @@ def judge(steps: Iterable[Step]) -> tuple[Verdict, tuple[Step, ...]]:
                 hint="leave its undo to the kernel: what is deleted is held until it expires",
             )
         final.append(step)
-    return (Verdict.ASK if final else Verdict.ALLOW), tuple(final)
+    return tuple(final)
 
 
 def admit(steps: Iterable[Step], *, consent: bool) -> None:
@@ -46,8 +38,8 @@ def admit(steps: Iterable[Step], *, consent: bool) -> None:
 
     Raises IrreversibleError, naming the steps.
     """
-    verdict, final = judge(steps)
-    if verdict is Verdict.ALLOW or consent:
+    final = judge(steps)
+    if consent or not final:
         return
     shown = ", ".join(f"`{step.action_id}`" for step in final[:3])
     more = f" and {len(final) - 3} more" if len(final) > 3 else ""

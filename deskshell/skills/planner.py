@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -39,11 +39,9 @@ def plan_skill(
     where: Where,
     now: datetime,
     state_folder: bytes,
-    grants: Iterable[str] | None = None,
     within: Roots | None = None,
     front: str = "cli",
     owner: str = "",
-    refs: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan one run of a skill. Reads inside the declared `fs.read` scopes only, and changes nothing.
@@ -55,17 +53,15 @@ def plan_skill(
         where: what relative paths and `~` mean.
         now: the moment of planning, with its zone.
         state_folder: deskshell's own folder, absolute; it need not exist.
-        grants: names of the capabilities that the user gives; None for all that are declared.
         within: folders outside of which nothing is read or touched; None: no such limit.
-        front: see `kernel.plan.Origin`, as for
-        owner: who asks, and
-        refs: identifiers from outside.
+        front: the front end that asks (`cli`, `mcp`, …).
+        owner: for whom it asks.
         progress: told of long walks and plans; None: nobody watches.
 
     Raises:
         UsageError: a parameter is unknown, missing or of the wrong type.
         NotFound: a folder that a parameter names does not exist.
-        CapabilityError, ScopeError: a step needs what is not declared or not granted.
+        CapabilityError, ScopeError: a step needs what is not declared, or lies outside of `within`.
         PlanConflict: steps do not fit together, or not with the disk.
         ManifestError, IrreversibleError: see `manifest.from_data`.
     """
@@ -76,16 +72,13 @@ def plan_skill(
             skill.name,
             skill.manifest.version,
             names.plain(skill.manifest_path)[0],
-            {},
-            dict(refs or {}),
-            front,
-            owner,
+            front=front,
+            owner=owner,
         ),
         kinds=kinds,
         where=where,
         now=now,
         state_folder=state_folder,
-        grants=grants,
         within=within,
         progress=progress or Quiet(),
     )
@@ -99,12 +92,10 @@ def plan_actions(
     where: Where,
     now: datetime,
     state_folder: bytes,
-    grants: Iterable[str] | None = None,
     within: Roots | None = None,
     summary: str = "",
     front: str = "mcp",
     owner: str = "",
-    refs: Mapping[str, str] | None = None,
 ) -> Plan:
     """Plan an agent's own list of actions: steps as in a manifest, with the capabilities it declares.
 
@@ -122,12 +113,11 @@ def plan_actions(
     return _plan(
         manifest.from_data(data, kinds, "actions"),
         {},
-        Origin("actions", "0", "", {}, dict(refs or {}), front, owner),
+        Origin("actions", "0", front=front, owner=owner),
         kinds=kinds,
         where=where,
         now=now,
         state_folder=state_folder,
-        grants=grants,
         within=within,
         progress=Quiet(),
     )
@@ -147,14 +137,13 @@ def _plan(
     where: Where,
     now: datetime,
     state_folder: bytes,
-    grants: Iterable[str] | None,
     within: Roots | None,
     progress: Progress,
 ) -> Plan:
     values = params.parse(manifest, given, where)
     scope = Values(values, now)
     every = declared.grants(manifest, scope, where)
-    granted = roots.narrow(declared.narrow(every, grants), within)
+    granted = roots.narrow(every, within)
     state = StateFolder(paths.resolve(state_folder))
     targets = Targets(where)
     steps = [

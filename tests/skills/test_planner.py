@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from deskshell.app import Prepared
 from deskshell.errors import (
     CapabilityError,
     ManifestError,
@@ -415,14 +416,17 @@ def test_an_empty_scope_grants_nothing(planning):
 def test_a_plan_that_needs_more_than_was_granted_is_refused_whole(planning):
     make_files(planning.folder, {"a": "A"})
     with pytest.raises(CapabilityError, match="was not granted"):
-        planning.steps(moves(("a", "b")), grants=["fs.read"])
+        Prepared(planning.steps(moves(("a", "b")))).granting(["fs.read"])
 
 
 def test_granting_what_is_not_declared_or_not_known_is_an_error(planning):
+    make_files(planning.folder, {"a": "A"})
+    planned = Prepared(planning.steps(moves(("a", "b"))))
+
     with pytest.raises(CapabilityError, match="not declared"):
-        planning.steps(moves(("a", "b")), grants=["net.request"])
+        planned.granting(["net.request"])
     with pytest.raises(UsageError, match=r"did you mean `fs\.write`"):
-        planning.steps(moves(("a", "b")), grants=["fs.writ"])
+        planned.granting(["fs.writ"])
 
 
 @pytest.mark.parametrize("target", ["state/journal.jsonl", "state", "."])
