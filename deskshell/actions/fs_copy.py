@@ -25,6 +25,7 @@ class FsCopy(Action):
     """`dst` becomes a copy of `src`, metadata included; or the first of `more` that is free does."""
 
     kind: ClassVar[str] = "fs.copy"
+    makes: ClassVar[str] = "same"
     params: ClassVar[tuple[Param, ...]] = (
         Param("from", "path", "what to copy", attr="src"),
         Param("to", "path", "the path of the copy", attr="dst"),

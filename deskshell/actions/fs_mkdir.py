@@ -20,6 +20,7 @@ class FsMkdir(Action):
     """A new, empty folder at `path`. Undo removes it when it is empty again, and only then."""
 
     kind: ClassVar[str] = "fs.mkdir"
+    makes: ClassVar[str] = "folder"
     params: ClassVar[tuple[Param, ...]] = (Param("path", "path", "the folder to make"),)
     conflict_param: ClassVar[str] = "path"
     on_conflict: ClassVar[tuple[str, ...]] = ("refuse", "skip")

@@ -25,6 +25,7 @@ class FsMove(Action):
     """
 
     kind: ClassVar[str] = "fs.move"
+    makes: ClassVar[str] = "same"
     params: ClassVar[tuple[Param, ...]] = (
         Param("from", "path", "what to move", attr="src"),
         Param("to", "path", "its new path", attr="dst"),

@@ -34,6 +34,7 @@ class HttpRequest(Action):
     """
 
     kind: ClassVar[str] = "http.request"
+    makes: ClassVar[str] = ""
     reversibility: ClassVar[Reversibility] = Reversibility.COMPENSATED
     alone: ClassVar[bool] = True
     params: ClassVar[tuple[Param, ...]] = (

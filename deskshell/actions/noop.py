@@ -17,6 +17,7 @@ class Noop(Action):
     """Nothing happens."""
 
     kind: ClassVar[str] = "noop"
+    makes: ClassVar[str] = ""
 
     def needs(self) -> Sequence[Need]:
         return ()

@@ -148,12 +148,10 @@ class PlannedReport(StepReport):
 
 
 def _object_kind(step: Step) -> str:
-    if step.action.kind == "fs.mkdir":
-        return "folder"
-    if step.action.kind not in ("fs.move", "fs.copy"):
-        return "file"
-    moved = step.seen[0][1] if step.seen else None
-    return "folder" if moved is not None and moved.kind == "folder" else "file"
+    if step.action.makes != "same":
+        return step.action.makes
+    source = step.seen[0][1] if step.seen else None
+    return "folder" if source is not None and source.kind == "folder" else "file"
 
 
 def _question(grant: Grant, final: tuple[str, ...]) -> str:

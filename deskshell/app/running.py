@@ -127,10 +127,6 @@ def _report(plan: Plan, outcome: Outcome) -> TaskReport:
     found.files = sum(
         1
         for step in plan.steps
-        if step.action.kind not in _NO_FILES and outcome.state.get(step.n, "") == "ok"
+        if step.action.makes not in ("folder", "") and outcome.state.get(step.n, "") == "ok"
     )
     return found
-
-
-#: Kinds of action that change no file.
-_NO_FILES = frozenset(("fs.mkdir", "noop", "http.request"))

@@ -77,6 +77,9 @@ class Action(ABC):
     on_conflict: ClassVar[tuple[str, ...]] = ("refuse",)
     #: The effect cannot be read from the disk: a batch of its own, its result synced at once.
     alone: ClassVar[bool] = False
+    #: What `target` names, for trees and counts: a "file", a "folder", the "same" as what it is made of, or ""
+    #: where it is no path.
+    makes: ClassVar[str] = "file"
 
     @classmethod
     def build(cls, args: Mapping[str, Any]) -> Self:

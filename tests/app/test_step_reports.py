@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from typing import ClassVar
+
+from deskshell.actions.fs_mkdir import FsMkdir
 from deskshell.app.prepared import Prepared
+from deskshell.slotted import slotted
 from tests.support.desk import Bench, mkdir, move, write
 
 
@@ -27,3 +32,19 @@ def test_files_are_counted_where_a_step_changed_one(desk: Bench) -> None:
     desk.make({"a": "A"})
 
     assert desk.run(move("a", "in/b"), write("c", "C"), mkdir("d")).files == 2
+
+
+def test_a_new_kind_is_counted_and_shown_as_what_it_makes(desk: Bench) -> None:
+    """Without another line anywhere but in its own file."""
+    plan = desk.plan(mkdir("d"))
+    plan.steps[0].action = ToyFolder(os.fsencode(desk.root / "d"))
+
+    assert [kind for _, kind, _, _ in Prepared(plan).tree()] == ["folder"]
+    assert desk.run_plan(plan).files == 0
+
+
+@slotted(frozen=True)
+class ToyFolder(FsMkdir):
+    """A kind that nothing in the package has heard of."""
+
+    kind: ClassVar[str] = "toy.folder"

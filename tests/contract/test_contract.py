@@ -130,6 +130,25 @@ def test_the_view_says_what_do_leaves(new_world: NewWorld, kind: type[Action], e
     assert planned == found
 
 
+@each_case
+def test_a_kind_says_what_its_target_is(new_world: NewWorld, kind: type[Action], example: Example) -> None:
+    """Trees and counts of files go by it, and name no kind."""
+    _, action = filled(new_world, kind, example)
+    view = View()
+    action = action.settled(view)
+    target = action.target()
+    assert kind.makes in ("file", "folder", "same", "")
+    assert isinstance(target, bytes) == (kind.makes != "")
+    if not isinstance(target, bytes) or kind.makes == "same":
+        return
+    was_free = view.look(target) is None
+
+    action.simulate(view, "step")
+
+    if kind.makes == "folder" or was_free:
+        assert (getattr(view.look(target), "kind", None) == "folder") == (kind.makes == "folder")
+
+
 # --- acting and taking back ---------------------------------------------------------------------------------------
 
 

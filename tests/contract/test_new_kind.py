@@ -81,6 +81,10 @@ MISTAKES = {
         "test_the_view_says_what_do_leaves",
         ('view.create(self.path, "file", step)', "pass"),
     ),
+    "toy.makes": (
+        "test_a_kind_says_what_its_target_is",
+        ("    path: bytes\n", '    makes: ClassVar[str] = "folder"\n    path: bytes\n'),
+    ),
     "toy.undoes": (
         "test_do_then_undo_restores_the_listing",
         (
