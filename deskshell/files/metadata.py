@@ -279,18 +279,3 @@ def set_mode_at(dir_fd: int, name: bytes, mode: int) -> None:
     """
     with Pin(dir_fd, name) as pin:
         pin.chmod(mode)
-
-
-def set_times_at(dir_fd: int, name: bytes, mtime_ns: int, atime_ns: int | None = None) -> None:
-    """Set the times of `name` in the folder `dir_fd`, of a link itself; without `atime_ns` that one stays."""
-    with Pin(dir_fd, name) as pin:
-        pin.utime(pin.stat().atime_ns if atime_ns is None else atime_ns, mtime_ns)
-
-
-def set_owner_at(dir_fd: int, name: bytes, uid: int, gid: int) -> None:
-    """Set the owner of `name` in the folder `dir_fd`, of a link itself; -1 leaves one of the two.
-
-    The system clears setuid and setgid bits and capabilities with it: set the mode afterwards.
-    """
-    with Pin(dir_fd, name) as pin:
-        pin.chown(uid, gid)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from deskshell.errors import CapabilityError, ScopeError
-from deskshell.files import names, scope
+from deskshell.files import names
 from deskshell.slotted import NamedTuple, slotted
 
 FS_READ = "fs.read"
@@ -14,16 +14,6 @@ FS_WRITE = "fs.write"
 FS_DELETE = "fs.delete"
 NET_REQUEST = "net.request"
 KNOWN = (FS_READ, FS_WRITE, FS_DELETE, NET_REQUEST)
-
-
-class Target(Protocol):
-    """Something a step reads or changes; each type owns its scope test and its journal form."""
-
-    def within(self, scope: Scope) -> bool:
-        """True if this target lies in `scope`."""
-
-    def show(self) -> str:
-        """A form for people, safe to print."""
 
 
 class PathTarget(NamedTuple):
@@ -59,7 +49,7 @@ class UrlTarget(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A capability that a step needs, and the target it needs it for."""
+    """A capability that a step needs, and the target it needs it for: each type of target owns its scope test."""
 
     capability: str
     target: PathTarget | UrlTarget
@@ -207,8 +197,3 @@ def _url_below(url: str, prefix: str) -> bool:
         return False
     base = two.path.rstrip("/")
     return same and (one.path == base or one.path.startswith(base + "/") or not base)
-
-
-def resolve_scope(path: bytes) -> Scope:
-    """A path scope, resolved once at plan time with links allowed (`kernel.md`, section 4)."""
-    return Scope(scope.resolve(path), names.show(path))

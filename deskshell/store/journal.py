@@ -41,9 +41,6 @@ class Journal(Reader):
         folder: the state folder.
         max_bytes: size from which `rotate_if_needed` starts a new segment.
         clock: seconds since 1970, for the names of retired segments and `ts` of headers.
-
-    Attributes:
-        set_aside: after `open`, what was found torn and set aside, as a sentence; else None.
     """
 
     def __init__(
@@ -56,7 +53,6 @@ class Journal(Reader):
         super().__init__(folder.path)
         self.folder = folder
         self.max_bytes = max_bytes
-        self.set_aside: str | None = None
         self._clock = clock
         self._live: LiveSegment | None = None
 
@@ -86,7 +82,6 @@ class Journal(Reader):
         """
         self.close()
         self.folder.check()
-        self.set_aside = None
         try:
             self._open()
             restore_reserve(self.folder.reserve_path)
@@ -241,8 +236,6 @@ class Journal(Reader):
         if newest.is_live and not live.lost_bytes:
             return
         name = rotated_name(self._clock(), newest.number) if newest.is_live else newest.name
-        if live.lost_bytes:
-            self.set_aside = f"{live.lost_bytes} bytes after entry {live.written.seq} were never finished: set aside in `{name}`"
         self._start_segment(live.as_previous(name, "torn" if live.lost_bytes else "rotated"))
 
     def _start_segment(self, previous: Previous | None) -> None:

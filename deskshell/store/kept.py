@@ -36,10 +36,6 @@ class Kept:
         """
         return _make(self._held, task_id)
 
-    def copies_folder(self, task_id: str) -> Path:
-        """The folder for verified copies kept for the task; as `task_folder`."""
-        return _make(self._kept, task_id)
-
     def exists(self, task_id: str) -> bool:
         """True when anything may be held or kept for the task."""
         return any(os.path.lexists(_below(parent, task_id)) for parent in (self._held, self._kept))

@@ -180,7 +180,7 @@ def _transaction(folder: Path, steps: int) -> Callable[[], None]:
     from deskshell.app import running
     from deskshell.files import paths
     from deskshell.files.identity import identity, stat_path
-    from deskshell.kernel.capability import FS_WRITE, Grant, resolve_scope
+    from deskshell.kernel.capability import FS_WRITE, Grant, Scope
     from deskshell.kernel.desk import Desk
     from deskshell.kernel.plan import Origin, Plan, Step
     from deskshell.store.folder import StateFolder
@@ -201,7 +201,7 @@ def _transaction(folder: Path, steps: int) -> Callable[[], None]:
                 seen=((src, identity(found)), (dst, None)),
             )
         )
-    grants = (Grant(FS_WRITE, (resolve_scope(root),)),)
+    grants = (Grant(FS_WRITE, (Scope(root, os.fsdecode(root)),)),)
     plan = Plan(Origin("bench"), tuple(planned), grants)
     state = StateFolder(folder.parent / f"{folder.name}-state")
     state.create()

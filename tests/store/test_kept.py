@@ -23,11 +23,10 @@ def kept(state: StateFolder) -> Kept:
     return Kept(state)
 
 
-def test_a_task_has_a_folder_to_hold_and_one_to_keep(kept: Kept, state: StateFolder) -> None:
+def test_a_task_has_a_folder_to_hold_objects_in(kept: Kept, state: StateFolder) -> None:
     assert not kept.exists(TASK)
 
     assert kept.task_folder(TASK) == state.held / TASK
-    assert kept.copies_folder(TASK) == state.kept / TASK
     assert kept.task_folder(TASK) == state.held / TASK
 
     assert kept.exists(TASK)
@@ -48,7 +47,7 @@ def test_a_task_folder_is_durable_when_it_is_handed_out(
 
 @pytest.mark.parametrize("task_id", ["", ".", "..", "a/b", "../plans", "a\n", "x" * 65])
 def test_a_task_id_that_could_reach_outside_is_refused(kept: Kept, task_id: str) -> None:
-    for use in (kept.task_folder, kept.copies_folder, kept.exists, kept.remove_task):
+    for use in (kept.task_folder, kept.exists, kept.remove_task):
         with pytest.raises(ValueError, match="not a task id"):
             use(task_id)
 
@@ -60,7 +59,9 @@ def test_sizes_are_those_on_disk_by_task(kept: Kept, state: StateFolder) -> None
     os.link(folder / "a", folder / "same file")
     with (folder / "sparse").open("wb") as file:
         file.truncate(10**9)
-    (kept.copies_folder("task-1") / "b").write_bytes(b"x" * 50_000)
+    copies = state.kept / "task-1"
+    copies.mkdir(parents=True)
+    (copies / "b").write_bytes(b"x" * 50_000)
     (kept.task_folder("task-2") / "0").symlink_to("/")
 
     sizes = kept.sizes()
@@ -75,7 +76,9 @@ def test_sizes_of_nothing_create_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_removing_a_task_removes_all_it_held_and_nothing_else(kept: Kept, tmp_path: Path) -> None:
+def test_removing_a_task_removes_all_it_held_and_nothing_else(
+    kept: Kept, state: StateFolder, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "file").write_text("keep")
@@ -91,7 +94,8 @@ def test_removing_a_task_removes_all_it_held_and_nothing_else(kept: Kept, tmp_pa
         unix.bind(f"/proc/self/fd/{(fd := os.open(tree, os.O_PATH))}/socket")
         os.close(fd)
     (tree / os.fsdecode(b"\xff\n")).write_text("x")
-    (kept.copies_folder(TASK) / "b").write_text("x")
+    (state.kept / TASK).mkdir(parents=True)
+    (state.kept / TASK / "b").write_text("x")
     kept.task_folder("task-2")
 
     kept.remove_task(TASK)

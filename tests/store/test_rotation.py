@@ -131,7 +131,7 @@ def test_a_rotation_killed_anywhere_loses_nothing(tmp_path: Path, monkeypatch: p
         after.append_object({"text": "3"})
         after.close()
 
-        assert after.set_aside is None
+        assert after.verify().torn == []
         assert texts(after.forward()) == ["0", "1", "2", "3"]
         assert after.verify().ok
         assert after.verify().torn == []
