@@ -96,7 +96,6 @@ class Applier:
 
         Args:
             plan_id: as `plan` gave it.
-            plan_id: names the plan.
             given: the caller's consent, and what a person said when asked.
             within: folders outside of which nothing may be touched; None: no such limit.
             secrets: values of secret parameters, by name.

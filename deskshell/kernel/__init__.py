@@ -6,8 +6,9 @@ the task or the state after it, nothing is lost, and what was reported is true.
 Every change to a tree of files is a *rename* between three places: the user's tree, a temporary
 name beside the target, and holding (`held/` in the state folder). Creating is staging a temporary
 and renaming it into place; deleting is renaming into holding; replacing is exchanging with an
-object staged in holding. The inverse of each is again a rename, so run, rollback, undo, redo and
-recovery share one mechanism (`effects`) and one path (`transaction`).
+object staged in holding. The inverse of each is again a rename, so all share one mechanism
+(`effects`). Forward there is one path, for run, undo and redo (`transaction`), and back there is
+one, for what failed and what a crash left (`rollback`).
 
 Invariants, cited by number in code and tests:
 
