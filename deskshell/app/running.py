@@ -99,7 +99,7 @@ def _stale(changed: tuple[str, ...]) -> PlanRefused:
 
 def _begin(plan: Plan, granted: tuple[Grant, ...], ground: Ground) -> dict[str, Any]:
     origin = plan.origin
-    facts: dict[str, Any] = {
+    return {
         "role": "run",
         "skill": origin.skill,
         "version": origin.version,
@@ -112,7 +112,6 @@ def _begin(plan: Plan, granted: tuple[Grant, ...], ground: Ground) -> dict[str, 
         "refs": dict(origin.refs),
         "planned": len(plan.steps),
     }
-    return facts
 
 
 def _report(plan: Plan, outcome: Outcome) -> TaskReport:
