@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from deskshell.errors import Conflict, StepFailed
@@ -22,13 +23,22 @@ LISTING = "l:"
 class Contents(ABC):
     """The part of `ground.Ground` that opens files and lists folders.
 
-    `key` gives the key for marks of content that came from a secret; `tick` is told of bytes read. What it
-    reads with is imported when something is read, which most tasks do without.
+    `key` gives the key for marks of content that came from a secret. What it reads with is imported when
+    something is read, which most tasks do without.
     """
 
-    def __init__(self, key: Callable[[], bytes], tick: Callable[[int], None] | None) -> None:
+    def __init__(self, key: Callable[[], bytes]) -> None:
         self._key = key
-        self._tick = tick
+        self._tick: Callable[[int], None] | None = None
+
+    @contextmanager
+    def ticking(self, tick: Callable[[int], None] | None) -> Iterator[None]:
+        """Within the block `tick` is told of bytes every few MiB that are read or copied; it may raise to stop."""
+        before, self._tick = self._tick, tick
+        try:
+            yield
+        finally:
+            self._tick = before
 
     @abstractmethod
     def at(self, path: bytes, *, looking: bool = False) -> tuple[int, bytes]:

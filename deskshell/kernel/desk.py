@@ -70,7 +70,7 @@ class Desk:
     landlock: bool = True
     host: str = field(default_factory=lambda: os.uname().nodename if hasattr(os, "uname") else "")
 
-    def ground(self, roots: Iterable[bytes], tick: Callable[[int], None] | None = None) -> Ground:
+    def ground(self, roots: Iterable[bytes]) -> Ground:
         """Open `roots` for acting; the state folder itself is out of bounds. Close it after use."""
         from deskshell.files.scope import Places
         from deskshell.kernel.ground import Ground  # a history can be read without
@@ -82,7 +82,6 @@ class Desk:
             held=os.fsencode(self.folder.held),
             kept=os.fsencode(self.folder.kept),
             key=self._key,
-            tick=tick,
         )
 
     def walled(self, ground: Ground, work: Callable[[], Result], *, own: Iterable[bytes] = ()) -> Result:

@@ -55,12 +55,11 @@ class Ground(Contents):
         held: bytes,
         kept: bytes,
         key: Callable[[], bytes],
-        tick: Callable[[int], None] | None = None,
     ) -> None:
         self.places = places
         self.wall = 0  # the version of Landlock that holds while this acts, 0 for none (`desk.Desk.walled`)
         self._stores = {b"held": held, b"kept": kept}
-        super().__init__(key, tick)
+        super().__init__(key)
         self._store_fds: dict[bytes, int] = {}
         self._renameable: dict[tuple[bytes, bytes], bool] = {}
         self._unsynced = Unsynced(self.at, self.folder_fd)

@@ -96,8 +96,9 @@ class Transaction:
     def run(self, items: Iterable[Item]) -> Outcome:
         """Work off `items`. Raises what the first look finds, before anything is written (nothing happened)."""
         try:
-            for batch in split(items):
-                self._do_batch(batch)
+            with self.ground.ticking(lambda _: self._heed()):  # and off again for the way back
+                for batch in split(items):
+                    self._do_batch(batch)
             return self._commit()
         except _Failed as exc:
             failed = exc
@@ -218,7 +219,7 @@ class Transaction:
     def _record_failure(self, item: Item, ctx: Context, prior: Prior, exc: Exception) -> None:
         """Put on record what the disk does not show: a step failed, and maybe is known to have done nothing."""
         nothing = False
-        with suppress(DeskshellError, OSError):
+        with suppress(DeskshellError, OSError), self.ground.ticking(None):
             nothing = not item.take_back(ctx, prior)
         who = (self.task_id, item.n, item.action_id, item.kind)
         self._write([record.failed(self.desk.clock_ms(), *who, text(exc), taken_back=nothing)], sync=True)

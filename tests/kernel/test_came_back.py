@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,16 +11,6 @@ from deskshell.kernel.assertion import Missing
 from deskshell.kernel.capability import Grant, Scope
 from tests.support.desk import Bench, Do, chmod, delete, mkdir, move, over, verdicts, write
 from tests.support.seam import Kill, seam
-
-
-@pytest.fixture
-def far(tmp_path: Path) -> Iterator[Path]:
-    """A folder on another file system."""
-    if os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
-        pytest.skip("needs a second file system at /dev/shm")
-    found = Path(tempfile.mkdtemp(prefix="deskshell-test-", dir="/dev/shm"))
-    yield found
-    shutil.rmtree(found)
 
 
 @pytest.fixture

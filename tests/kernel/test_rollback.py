@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deskshell.app import desktop
+from deskshell.files import copying_one
 from deskshell.kernel.assertion import Missing
 from deskshell.kernel.desk import StopFlag
 from tests.support.desk import Bench, Do, chmod, copy, delete, mkdir, move, over, symlink, verdicts, write
@@ -145,15 +147,8 @@ def test_a_file_that_appears_in_between_is_never_replaced(desk: Bench) -> None:
     assert desk.names() == ["a", "d", "d/b"]
 
 
-def test_a_moved_file_whose_old_name_was_taken_keeps_its_only_copy(tmp_path: Path) -> None:
+def test_a_moved_file_whose_old_name_was_taken_keeps_its_only_copy(far: Path, desk: Bench) -> None:
     """Over file systems a rollback copies back, and must not remove the copy when it cannot."""
-    if os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
-        pytest.skip("needs a second file system at /dev/shm")
-    import shutil
-    import tempfile
-
-    far = Path(tempfile.mkdtemp(prefix="deskshell-test-", dir="/dev/shm"))
-    desk = Bench(tmp_path)
     desk.make({"a": "precious"})
     desk.declared = desk.grants(roots=[".", str(far)])
     desk.progress = Watching(1, lambda: (desk.root / "a").write_text("newcomer"))
@@ -163,7 +158,6 @@ def test_a_moved_file_whose_old_name_was_taken_keeps_its_only_copy(tmp_path: Pat
     assert report.status == "incomplete"
     assert desk.read("a") == "newcomer"
     assert (far / "a").read_text() == "precious"
-    shutil.rmtree(far)
 
 
 @pytest.fixture
@@ -209,6 +203,80 @@ def test_a_signal_lets_an_undo_finish_the_task_in_hand_and_start_no_other(
     assert (report.exit_code, report.error) == (130, f"stopped before {older.task_id}")
     assert (desk.read("a"), desk.read("b")) == ("A", "b")
     assert "n" not in desk.names()
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, at_start: Callable[[], None]) -> list[str]:
+    """Has `at_start` called at the start of each file's copy; the list gets the mark of each that is copied whole."""
+    whole: list[str] = []
+    real = copying_one.copy_content
+
+    def copy_content(*args: Any) -> str:
+        at_start()
+        whole.append(real(*args))
+        return whole[-1]
+
+    monkeypatch.setattr(copying_one, "copy_content", copy_content)
+    return whole
+
+
+def test_a_signal_stops_a_copy_part_way(desk: Bench, stop: StopFlag, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for gigabytes after Ctrl-C."""
+    desk.make({"a": "a", "d/x": "x", "d/y": "y"})
+    before = desk.listing()
+    whole = watched(monkeypatch, lambda: stop.set(signal.SIGINT))
+
+    report = desk.run(write("n", "n"), copy("d", "e"))
+
+    assert whole == []
+    assert (report.status, report.exit_code) == ("rolled-back", 130)
+    assert desk.changes(before) == []
+    assert desk.held() == []
+
+
+def test_a_signal_from_outside_stops_a_copy_part_way(desk: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The handlers are those of the process, and the copy is made in a thread of its own."""
+    desk.make({"a": "a"})
+    os.truncate(desk.root / "a", 1 << 30)
+    before = desk.names()
+    whole = watched(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+    report = desk.run(copy("a", "b"))
+
+    assert whole == []
+    assert report.exit_code == 143
+    assert desk.names() == before
+
+
+def test_a_signal_stops_no_copy_of_a_rollback(
+    far: Path, desk: Bench, stop: StopFlag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What went to another file system comes back as a copy, and half of it would be a loss."""
+    desk.make({"a": "precious"})
+    desk.declared = desk.grants(roots=[".", str(far)])
+    before = desk.listing()
+    desk.progress = Watching(1, lambda: stop.set(signal.SIGINT))
+    whole = watched(monkeypatch, lambda: None)
+
+    report = desk.run(move("a", str(far / "a")), write("n", "n"))
+
+    assert len(whole) == 2
+    assert (report.status, report.exit_code) == ("rolled-back", 130)
+    assert desk.changes(before) == []
+
+
+def test_a_signal_stops_no_copy_of_an_undo(
+    far: Path, desk: Bench, stop: StopFlag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.make({"a": "precious"})
+    desk.declared = desk.grants(roots=[".", str(far)])
+    before = desk.listing()
+    desk.run(move("a", str(far / "a")))
+    watched(monkeypatch, lambda: stop.set(signal.SIGINT))
+
+    report = desk.undo()
+
+    assert verdicts(report) == ["undone"]
+    assert desk.changes(before) == []
 
 
 @pytest.mark.parametrize("signum", SIGNALS)
