@@ -124,7 +124,7 @@ class App(Planning):
         from pathlib import Path
 
         from deskshell.app.prepared import Prepared
-        from deskshell.kernel import roots
+        from deskshell.kernel import room, roots
         from deskshell.skills import planner
         from deskshell.skills.params import Where
 
@@ -141,6 +141,7 @@ class App(Planning):
             owner=self.owner,
             progress=self._progress if self.front == "cli" else None,  # a client counts the steps of the run
         )
+        room.check_places(plan, self.desktop.reading())
         return Prepared(roots.restrict(plan, within)).granting(grants)
 
     def close_interrupted(self) -> list[str]:

@@ -54,7 +54,7 @@ class Planning(ABC):
         from pathlib import Path
 
         from deskshell.app.prepared import Prepared
-        from deskshell.kernel import roots
+        from deskshell.kernel import room, roots
         from deskshell.skills import planner
         from deskshell.skills.params import Where
 
@@ -71,6 +71,7 @@ class Planning(ABC):
             front=self.front,
             owner=self.owner,
         )
+        room.check_places(plan, self.desktop.reading())
         return Prepared(roots.restrict(plan, within))
 
     def plan(

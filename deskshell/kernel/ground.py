@@ -152,8 +152,11 @@ class Ground(Contents):
         pair = (path.rpartition(b"/")[0], b"held:")
         known = self._renameable.get(pair)
         if known is None:
-            with _opened(self._stores[b"held"]) as fd:
+            fd = _open_nearest(self._stores[b"held"])
+            try:
                 known = moving.renameable(self._nearest(path), fd)
+            finally:
+                os.close(fd)
             self._renameable[pair] = known
         return known
 
@@ -421,6 +424,15 @@ def _open_or_make(where: bytes, base: bytes) -> int:
             with _opened(above) as fd:
                 moving.sync_folder(fd)
         return os.open(where, _FOLDER)
+
+
+def _open_nearest(where: bytes) -> int:
+    """Open the folder `where`, or the deepest folder above it that is there: a preview makes none."""
+    while True:
+        try:
+            return os.open(where or b"/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            where = where.rpartition(b"/")[0]
 
 
 @contextmanager

@@ -8,16 +8,21 @@ for nobody expects a deletion to fill the disk.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from contextlib import closing as closes
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from deskshell.errors import PlanRefused
+from deskshell.errors import Conflict, PlanRefused, ScopeError
 from deskshell.files import names
+from deskshell.kernel.capability import path_roots
 from deskshell.slotted import NamedTuple
 
 if TYPE_CHECKING:
     from deskshell.files import copying
+    from deskshell.kernel.desk import Desk
     from deskshell.kernel.ground import Ground
-    from deskshell.kernel.plan import Plan
+    from deskshell.kernel.plan import Plan, Step
 
 MAX_COPY = 10 << 30
 _SHARE = 0.95  # of the free space: other programs need some, too
@@ -45,14 +50,17 @@ def of_hold(ground: Ground, path: bytes) -> list[Copy]:
 def check(plan: Plan, ground: Ground, max_copy: int) -> None:
     """Refuse `plan` when a copy is larger than `max_copy` bytes, or all of them than the free space less 5 %.
 
-    Or when a copy would part the names of a file, and what it is made of then goes.
+    Or when a copy would part the names of a file, and what it is made of then goes; or when it has no place to
+    be made in (`check_places`).
 
     What an earlier step will have made is not there to be measured; its own copying is.
 
     Raises PlanRefused, naming what is too large, for where, and the way out.
     """
     wanted: dict[int, int] = {}
+    roots = {anchor.root for anchor in ground.places.anchors}
     for step in plan.ordered():
+        _refuse_apart(step, ground, roots)
         for copy in step.action.copies(ground):
             size, parted = _measure(ground, copy.src)
             if parted and not copy.asked:
@@ -63,6 +71,39 @@ def check(plan: Plan, ground: Ground, max_copy: int) -> None:
             wanted[device] = wanted.get(device, 0) + size
             if wanted[device] > free * _SHARE:
                 _refuse(copy, f"{_shown(wanted[device])} in all, and {_shown(free)} are free there")
+
+
+def check_places(plan: Plan, desk: Desk) -> None:
+    """Refuse `plan` when a step would make a new object where nothing may be made. Changes nothing.
+
+    A path that is granted alone gets what is new from holding, since its folder is not granted: by rename, and
+    that leads to no other file system. Raises PlanRefused, naming the path and the way out.
+    """
+    roots = path_roots(plan.declared)
+    steps = [step for step in plan.ordered() if any(path in roots for path in step.action.touches())]
+    if not steps:
+        return
+    with suppress(Conflict, ScopeError, OSError), closes(desk.ground(roots)) as ground:  # a run says these
+        for step in steps:
+            _refuse_apart(step, ground, roots)
+
+
+def _refuse_apart(step: Step, ground: Ground, roots: Collection[bytes]) -> None:
+    for path in step.action.touches():
+        if path not in roots:
+            continue
+        folder = path.rpartition(b"/")[0]
+        if (
+            ground.may_stage_in(folder)
+            or ground.can_hold(path)
+            or folder not in step.action.staged_in(ground)
+        ):
+            continue
+        raise PlanRefused(
+            f"`{names.show(path)}` is granted alone, and its folder is on another file system than the state folder",
+            status="refused",
+            hint="grant its folder, or set DESKSHELL_HOME to a folder on that file system",
+        )
 
 
 def _measure(ground: Ground, path: bytes) -> copying.Measured:

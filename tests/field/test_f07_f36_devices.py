@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -12,10 +13,11 @@ from unittest import mock
 import pytest
 
 from deskshell.files import metadata
+from deskshell.kernel import room
 from deskshell.kernel.ground import Ground
 from tests.support.listing import listing
 from tests.support.mounts import in_own_mounts, mount_tmpfs
-from tests.support.shell import Shell, copy, delete, fail, move, write
+from tests.support.shell import Shell, Step, copy, delete, fail, move, write
 
 MIB = 1 << 20
 
@@ -221,3 +223,45 @@ def test_f36_tidying_leaves_them_where_they_are_and_plans_for_the_rest(shell: Sh
     )
 
     assert [step["actionId"] for step in done.json["steps"]] == ["move:top"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda file: write(str(file), "new"),
+        lambda file: move("a", f"{file}2"),
+        lambda file: move("a", str(file), on_conflict="replace"),
+        lambda file: delete(str(file)),
+    ],
+    ids=["write", "move", "move over", "delete"],
+)
+def test_f07_a_file_granted_alone_on_another_file_system_refuses_the_plan(
+    shell: Shell, elsewhere: Path, step: Callable[[Path], Step]
+) -> None:
+    """There is no place to put what is new, so the preview does not promise what a run cannot keep."""
+    shell.make({"a": "a"})
+    file = elsewhere / "file"
+    file.write_text("old")
+    scope = [str(file), f"{file}2", str(shell.folder)]
+
+    early = shell.preview(step(file), scope=scope, code=2)["error"]
+    made = shell.home.state.exists()
+    with mock.patch.object(room, "check_places"):
+        late = shell.run(step(file), scope=scope, code=2)["error"]
+
+    assert "is granted alone, and its folder is on another file system" in early["message"]
+    assert early["hint"].startswith("grant its folder, or set DESKSHELL_HOME")
+    assert early == late
+    assert not made
+    assert (shell.names(), os.listdir(elsewhere), file.read_text()) == (["a"], ["file"], "old")
+    assert shell.tasks() == []
+
+
+def test_f07_a_file_granted_alone_beside_the_state_folder_is_written(shell: Shell) -> None:
+    shell.make({"a": "a"})
+
+    report = shell.run(write("a", "new"), scope=[str(shell.folder / "a")])
+    shell.undo()
+
+    assert report["status"] == "ok"
+    assert shell.read("a") == "a"
