@@ -118,7 +118,7 @@ def _report(plan: Plan, outcome: Outcome) -> TaskReport:
     steps = StepReports(plan.steps, outcome)
     found = TaskReport(outcome.task_id, plan.origin.skill, "apply", outcome.status, steps)
     found.rolled_back = outcome.rolled_back
-    found.error = outcome.error
+    found.error, found.hint = outcome.error, outcome.hint
     found.left = outcome.left
     found.not_restored = outcome.not_restored
     found.notes = list(plan.notes)

@@ -94,7 +94,9 @@ def _not_ok(report: TaskReport) -> None:
             output.say(f"  {_left(each)}")
     else:
         output.say(Styled(word, style), f"{name}: {facts}, nothing left")
-    if report.left and report.task_id:
+    if report.hint:
+        output.tell(Styled("hint:", "cyan"), f" {report.hint}")
+    if report.task_id and any(not each.final for each in report.left):
         output.tell(
             Styled("hint:", "cyan"),
             f" when the cause is gone, try again with `deskshell undo --task {report.task_id}`",

@@ -63,6 +63,7 @@ class Outcome:
     not_restored: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     error: str | None = None
+    hint: str | None = None  # what to do about `error`
     signum: int = 0
 
 

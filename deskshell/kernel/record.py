@@ -187,7 +187,7 @@ def read_left(data: Iterable[Mapping[str, Any]]) -> list[Left]:
         path: bytes | str = (
             get_path(each, "target") if target.startswith("/") or "targetBytes" in each else target
         )
-        found.append(Left(each["actionId"], path, each["reason"]))
+        found.append(Left(each["actionId"], path, each["reason"], bool(each.get("final"))))
     return found
 
 

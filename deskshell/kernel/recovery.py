@@ -94,5 +94,5 @@ def _all_left(desk: Desk, head: Head, reason: str) -> TakenBack:
         if line.get("taskId") == head.task_id and line.get("status") == "intent":
             paths = [path for effect in record.read_effects(line) for path in effect.paths()]
             target: bytes | str = paths[-1] if paths else ""
-            found.left[line["n"]] = Left(line["actionId"], target, reason)
+            found.left[line["n"]] = Left(line["actionId"], target, reason, bool(line.get("irreversible")))
     return found

@@ -52,16 +52,19 @@ class StepReport:
 
 @slotted()
 class Left:
-    """One change that remains, and why."""
+    """One change that remains, and why; `final` says that no undo will ever take it back."""
 
     action_id: str
     target: bytes | str
     reason: str
+    final: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object in `left`."""
         data: dict[str, Any] = {"actionId": self.action_id, "reason": self.reason}
         put_target(data, "target", self.target)
+        if self.final:
+            data["final"] = True
         return data
 
 
@@ -70,7 +73,7 @@ class TaskReport:
     """One run, or its preview.
 
     `status` is planned, ok, rolled-back, incomplete, unknown, refused or cancelled; `error` is the
-    failure as one line; `not_restored` lists metadata and times that could not be put back;
+    failure as one line, `hint` what to do about it; `not_restored` lists metadata and times that could not be put back;
     `files` counts steps that changed a file, `seconds` is the wall time of the run.
     """
 
@@ -88,6 +91,7 @@ class TaskReport:
     signum: int = 0
     role: str = "run"
     files: int = 0
+    hint: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -108,6 +112,7 @@ class TaskReport:
             "steps": [step.to_json() for step in self.steps],
             "rolledBack": self.rolled_back,
             "error": self.error,
+            "hint": self.hint,
             "left": [each.to_json() for each in self.left],
             "notRestored": self.not_restored,
             "notes": self.notes,
@@ -257,6 +262,11 @@ def ranges(numbers: Iterable[int]) -> list[list[int]]:
         else:
             found.append([n, n])
     return found
+
+
+def hint(exc: Exception) -> str | None:
+    """What to do about a failure, where that is known."""
+    return exc.hint if isinstance(exc, DeskshellError) else None
 
 
 def text(exc: Exception) -> str:

@@ -195,7 +195,8 @@ def _take_back_step(
         else:
             anything = take_effects_back(effects, ground)
     except (DeskshellError, OSError) as exc:
-        found.left[n] = Left(str(line["actionId"]), _target(line, effects, exc), text(exc))
+        final = bool(line.get("irreversible"))
+        found.left[n] = Left(str(line["actionId"]), _target(line, effects, exc), text(exc), final)
         return isinstance(exc, Conflict) and "args" not in line
     if anything or n in found.done:
         found.back.add(n)

@@ -33,7 +33,7 @@ from deskshell.kernel.ground import Ground
 from deskshell.kernel.item import Item
 from deskshell.kernel.outcome import Closing, Outcome, as_conflict
 from deskshell.kernel.prior import Prior
-from deskshell.kernel.report import text
+from deskshell.kernel.report import hint, text
 from deskshell.kernel.times import FolderTimes
 from deskshell.store.segments import Place
 
@@ -281,7 +281,7 @@ class Transaction:
     def _roll_back(self, failed: _Failed) -> Outcome:
         out = self.outcome
         self.desk.progress.finish()
-        out.error = text(failed.cause)
+        out.error, out.hint = text(failed.cause), hint(failed.cause)
         out.signum = failed.cause.signum if isinstance(failed.cause, Interrupted) else 0
         assert self._begin_place is not None
         from deskshell.kernel import rollback

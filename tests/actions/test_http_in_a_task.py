@@ -94,3 +94,13 @@ def test_what_is_sent_is_in_no_file_of_the_state_folder(
 
     for path in Path(world.state).rglob("*"):
         assert path.is_dir() or TOKEN.encode() not in path.read_bytes(), path
+
+
+def test_what_to_do_about_a_request_without_an_answer_is_said(
+    app: App, world: World, listener: socket.socket
+) -> None:
+    """It may have been carried out, so trying again is not what to do first; and no undo will ever help."""
+    report = run(app, world, port_of(listener))
+
+    assert report["hint"] == "it may have been carried out; ask the server before trying again"
+    assert report["left"][0]["final"] is True

@@ -87,6 +87,29 @@ def test_several_things_left_are_listed(printed, golden):
     golden("report-several-left", printed())
 
 
+def test_what_the_failing_step_says_to_do_is_printed(printed):
+    reports.run_report(
+        run("rolled-back", [step(0, "failed")], rolled_back=1, error="`a` is a link", hint="leave it out")
+    )
+
+    assert printed().endswith("! error: step `1-move` failed: `a` is a link\n! hint: leave it out\n")
+
+
+def test_no_undo_is_offered_for_what_can_never_be_undone(printed):
+    """A hint that cannot work is worse than none."""
+    gone = Left("2-submit", "https://example.org/x", "this step cannot be undone", final=True)
+    steps = [step(0, "rolled-back"), step(1, "failed")]
+    facts = {"rolled_back": 1, "error": "no answer", "hint": "ask the server first"}
+
+    reports.run_report(run("incomplete", steps, left=[gone], **facts))
+    alone = printed()
+    reports.run_report(run("incomplete", steps, left=[gone, Left("1-move", b"/srv/a", "changed")], **facts))
+
+    assert "deskshell undo" not in alone
+    assert "! hint: ask the server first\n" in alone
+    assert f"deskshell undo --task {TASK}" in printed()
+
+
 def test_a_run_that_was_interrupted_says_by_what(printed):
     reports.run_report(
         run("rolled-back", [step(0, "rolled-back")], rolled_back=1, signum=15, error="interrupted")

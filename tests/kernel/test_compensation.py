@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deskshell.errors import DeskshellError, IrreversibleError
+from deskshell.kernel import record
 from deskshell.kernel.assertion import Missing
 from deskshell.kernel.secrets import SecretText
 from tests.support.desk import Bench, Do, request, verdicts, write
@@ -108,6 +109,28 @@ def test_without_one_a_sent_request_is_left(desk: Bench, server: Server) -> None
     assert (report.status, report.exit_code) == ("incomplete", 3)
     assert [left.target for left in report.left] == [server.url]
     assert desk.names() == []
+
+
+def test_what_remains_says_whether_an_undo_could_ever_help(desk: Bench, server: Server) -> None:
+    """The journal says so as well: the report of a plan that was applied before is made from it."""
+    report = desk.run(
+        request(server.url), write("n", "n").then(Missing(desk.path("n"))), allow_irreversible=True
+    )
+    end = next(line for line in desk.lines() if line.get("type") == "end")
+
+    assert [left.final for left in report.left] == [True]
+    assert record.read_left(end["left"]) == report.left
+    assert verdicts(desk.undo()) == ["no-undo"]
+
+
+def test_a_request_with_a_counter_action_is_not_final_when_it_fails(desk: Bench, server: Server) -> None:
+    """A rollback does not send what was not done as asked; a person who looked may have it sent."""
+    server.status = 500
+    report = desk.run(server.step(), allow_irreversible=True)
+    server.status = 200
+
+    assert [left.final for left in report.left] == [False]
+    assert verdicts(desk.undo()) == ["compensated"]
 
 
 def _sent_only(server: Server) -> list[str]:
