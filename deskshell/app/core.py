@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from deskshell.app.doctor import Check
     from deskshell.app.prepared import Prepared
     from deskshell.app.skillset import SkillTest
-    from deskshell.kernel import gc
     from deskshell.kernel.action import Action
     from deskshell.kernel.context import Progress
     from deskshell.kernel.gc import GcReport
@@ -233,7 +232,7 @@ class App(Planning):
                 if all_or_nothing and not undoing.all_good(desk, chosen, wish, report):
                     return report
                 undoing.take_back(desk, chosen, wish, report)
-            self._expire(desk)
+            report.notes += self._expire(desk)
             return report
 
     def undo_check(
@@ -271,6 +270,7 @@ class App(Planning):
 
             report = UndoReport(recovered=recovered)
             report.add(redo_task(desk, undo, Wish((), False, self.owner, self.front)))
+            report.notes += self._expire(desk)
             return report
 
     # history
@@ -380,12 +380,11 @@ class App(Planning):
         most = self._max_bytes() if max_bytes is None else max_bytes
         if dry_run:
             chosen, kept = gc.plan_gc(self.desktop.reading(), keep_s=keep, max_bytes=most, task_id=task)
-            return _gc_report(chosen, kept, dry_run=True)
+            return gc.report(chosen, kept, dry_run=True)
         with self.desktop.writing("gc") as (desk, _):
             try:
                 chosen, kept = gc.plan_gc(desk, keep_s=keep, max_bytes=most, task_id=task)
-                gc.expire(desk, chosen)
-                report = _gc_report(chosen, kept, dry_run=False)
+                report = gc.expire(desk, chosen, kept)
                 if journal:
                     report.warnings += gc.drop_segments(desk)
             except OSError as exc:
@@ -399,10 +398,9 @@ class App(Planning):
 
         try:
             chosen, kept = gc.plan_gc(desk, keep_s=self.settings.keep_s, max_bytes=self._max_bytes())
-            gc.expire(desk, chosen)
+            return gc.expire(desk, chosen, kept).warnings
         except OSError as exc:  # the task itself is done and on record
             return [f"old undo data stays: {text(exc)}"]
-        return _gc_report(chosen, kept, dry_run=False).warnings
 
     def _max_bytes(self) -> int:
         if self.settings.max_bytes is not None:
@@ -489,16 +487,3 @@ def _recovery_notes(recovered: list[TaskReport]) -> list[str]:
         what = "taken back" if each.status == "rolled-back" else f"taken back but for {len(each.left)}"
         notes.append(f"{each.task_id} had been interrupted and was {what}")
     return notes
-
-
-def _gc_report(chosen: list[gc.Expiry], kept: int, *, dry_run: bool) -> GcReport:
-    from deskshell.kernel.gc import GcReport
-
-    report = GcReport(dry_run, chosen, sum(each.bytes for each in chosen), kept)
-    word = "would end" if dry_run else "ended"
-    report.warnings = [
-        f"{each.ends} of {each.task_id} {word}: its undo data expired"
-        for each in chosen
-        if each.ends != "nothing"
-    ]
-    return report

@@ -123,6 +123,7 @@ def undo_report(report: UndoReport, *, word: str = "undone") -> None:
         _check(report)
     for task in [] if report.checked else report.tasks:
         _undone(task, word)
+    tell_notes(report.notes)
     if report.error:
         tell(report.error)
     if report.signum and not report.error:

@@ -101,12 +101,17 @@ class Desk:
 
         return wall.in_own_thread(restricted)
 
-    def forget(self, task_id: str) -> None:
-        """Delete what holding has of a task that left nothing; what cannot be deleted stays, and costs space."""
-        with contextlib.suppress(DeskshellError, OSError):
+    def forget(self, task_id: str) -> str | None:
+        """Delete what holding has of a task that needs nothing of it; says why when something stays, and costs space."""
+        try:
             from deskshell.store.kept import Kept
 
             Kept(self.folder).remove_task(task_id)
+        except DeskshellError as exc:
+            return f"{exc.message}; {exc.hint}" if exc.hint else exc.message
+        except OSError as exc:
+            return f"what was kept for {task_id} cannot be deleted: {exc.strerror}"
+        return None
 
     def _key(self) -> bytes:
         """The key for marks of content that came from a secret; made at first use, never shown."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deskshell.kernel import history, record
 from deskshell.kernel.desk import Desk
-from deskshell.slotted import field, slotted
+from deskshell.slotted import field, replace, slotted
 from deskshell.store.kept import Kept
 
 _OURS = r"task-[0-9]{1,18}"
@@ -17,12 +17,16 @@ _BEFORE_ALL = -(10**18)  # below the number of any segment
 
 @slotted()
 class Expiry:
-    """One task whose undo data goes: its bytes, and whether an undo (or redo) ends with it."""
+    """One task whose undo data goes: its bytes, and whether an undo (or redo) ends with it.
+
+    `again` when the journal says already that it expired: not all of it could be deleted then.
+    """
 
     task_id: str
     skill: str
     bytes: int
     ends: str  # undo, redo, or nothing
+    again: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object in `expired`."""
@@ -74,9 +78,8 @@ def plan_gc(
             if family.place != newest and (old or remaining > max_bytes):
                 chosen += family.members
                 remaining -= sum(sizes[each] for each in family.members)
-    ends = {each: family.ends for family in families for each in family.members}
-    skills = {each: family.skill for family in families for each in family.members}
-    found = [Expiry(each, skills.get(each, ""), sizes[each], ends.get(each, "nothing")) for each in chosen]
+    families_of = {each: family for family in families for each in family.members}
+    found = [_expiry(each, sizes[each], families_of.get(each)) for each in chosen]
     return found, total - sum(each.bytes for each in found)
 
 
@@ -85,7 +88,7 @@ class _Family:
     """A run with its undos and redos: what one of them holds, another may need. It ages from its last one.
 
     `place` orders families by that one; `members` are those that hold anything, oldest first; `ends`
-    is what is lost with it.
+    is what is lost with it. `over` are those of the members that expired already.
     """
 
     place: tuple[int, int]
@@ -93,6 +96,14 @@ class _Family:
     skill: str
     ends: str
     members: list[str] = field(default_factory=list)
+    over: set[str] = field(default_factory=set)
+
+
+def _expiry(task_id: str, size_bytes: int, family: _Family | None) -> Expiry:
+    if family is None:
+        return Expiry(task_id, "", size_bytes, "nothing")
+    again = task_id in family.over
+    return Expiry(task_id, family.skill, size_bytes, "nothing" if again else family.ends, again)
 
 
 def _families(desk: Desk, sizes: Mapping[str, int]) -> tuple[list[_Family], list[str]]:
@@ -112,6 +123,8 @@ def _families(desk: Desk, sizes: Mapping[str, int]) -> tuple[list[_Family], list
                 spent.append(head.task_id)
             else:
                 found[family].members.insert(0, head.task_id)
+                if head.expired:
+                    found[family].over.add(head.task_id)
         if (
             not unknown
         ):  # older tasks hold nothing; this runs at the end of every task, however long the history
@@ -124,9 +137,42 @@ def _families(desk: Desk, sizes: Mapping[str, int]) -> tuple[list[_Family], list
     return list(found.values()), spent
 
 
-def expire(desk: Desk, chosen: Iterable[Expiry]) -> None:
-    """Write what expires, sync, and only then delete (I2). Raises OSError; then nothing was deleted."""
-    chosen = list(chosen)
+def expire(desk: Desk, chosen: Sequence[Expiry], kept_bytes: int) -> GcReport:
+    """Write what expires, sync, and only then delete (I2). Raises OSError; then nothing was deleted.
+
+    Args:
+        desk: open for writing.
+        chosen: as `plan_gc` gave it.
+        kept_bytes: the bytes beside it.
+
+    Returns:
+        What became of it; what cannot be deleted counts as kept, and is named.
+    """
+    _write_expired(desk, [each for each in chosen if not each.again])
+    stays = {each.task_id: why for each in chosen if (why := desk.forget(each.task_id)) is not None}
+    if not stays:
+        return report(chosen, kept_bytes, dry_run=False)
+    sizes = Kept(desk.folder).sizes()
+    gone = [replace(each, bytes=max(0, each.bytes - sizes.get(each.task_id, 0))) for each in chosen]
+    more = sum(sizes.get(task_id, 0) for task_id in stays)
+    found = report([each for each in gone if each.bytes or not each.again], kept_bytes + more, dry_run=False)
+    found.warnings += stays.values()
+    return found
+
+
+def report(chosen: Sequence[Expiry], kept_bytes: int, *, dry_run: bool) -> GcReport:
+    """What expires with `chosen`, what that frees, and what it ends."""
+    found = GcReport(dry_run, list(chosen), sum(each.bytes for each in chosen), kept_bytes)
+    word = "would end" if dry_run else "ended"
+    found.warnings = [
+        f"{each.ends} of {each.task_id} {word}: its undo data expired"
+        for each in chosen
+        if each.ends != "nothing"
+    ]
+    return found
+
+
+def _write_expired(desk: Desk, chosen: Sequence[Expiry]) -> None:
     if not chosen:
         return
     ts = desk.clock_ms()
@@ -135,8 +181,6 @@ def expire(desk: Desk, chosen: Iterable[Expiry]) -> None:
         for each in chosen
     )
     desk.journal.sync()
-    for each in chosen:
-        desk.forget(each.task_id)
 
 
 def drop_segments(desk: Desk) -> list[str]:

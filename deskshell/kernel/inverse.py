@@ -200,6 +200,7 @@ class Inverter:
     __slots__ = (
         "_ctx",
         "_edited",
+        "_effects",
         "_name",
         "_slots",
         "brought",
@@ -223,6 +224,7 @@ class Inverter:
         self._name = f"{task_id}/{n}"
         self._slots = 0
         self._edited = False
+        self._effects: tuple[Effect, ...] = ()
 
     def invert(self, effects: Iterable[Effect]) -> list[Effect]:
         """Effects that take `effects` back, in the order to act them out; empty when all are back already.
@@ -249,6 +251,7 @@ class Inverter:
 
     def _invert(self, effects: tuple[Effect, ...]) -> list[Effect]:
         found: list[Effect] = []
+        self._effects = effects
         self.brought.clear()
         # Each sees what those after it will have taken back.
         outer, self.sight = self.sight, self.sight.ahead(playing=len(effects) > 1)
@@ -278,12 +281,20 @@ class Inverter:
         here = self.look(path)
         self._edited = False
         if here is None:
-            self.refuse(path, "is gone", verdict="expired" if _is_stored(path) else "changed")
+            if _is_stored(path):
+                self._refuse_expired(path)
+            self.refuse(path, "is gone")
         if not same_content(here, wanted):
             if not same_object(here, wanted) and not (force and self.force):
                 self.refuse(path, f"is another {here.kind} now")
             self._edited = True
         return here
+
+    def _refuse_expired(self, slot: bytes) -> NoReturn:
+        """Say that the object is no longer held, by the path it had: nobody knows the names in holding."""
+        path = next((each.src for each in self._effects if isinstance(each, Move) and each.dst == slot), slot)
+        what = "what this step took away" if _is_stored(path) else f"what stood at `{names.show(path)}`"
+        raise Conflict(f"{what} is no longer held", path=path, verdict="expired")
 
     def verify(self, path: bytes, sha256: str | None, *, leaves: bool = False) -> None:
         """The content at `path` must have the mark `sha256`; without one, an edit is only noted.

@@ -190,7 +190,8 @@ class UndoReport:
     """An undo, a redo or a check over one or more tasks, newest first.
 
     `recovered` reports tasks that a crash had left open and that were closed first; `checked` says
-    that nothing was changed; `error` is set when it ended before its end.
+    that nothing was changed; `error` is set when it ended before its end; `notes` are about what else
+    happened at its end, such as undo data that expired.
     """
 
     tasks: list[UndoneTask] = field(default_factory=list)
@@ -199,6 +200,7 @@ class UndoReport:
     error: str | None = None
     status: str = "ok"
     signum: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def add(self, task: UndoneTask) -> None:
         """Add one task's result; its outcome decides the report's."""
@@ -237,6 +239,7 @@ class UndoReport:
             "recovered": [each.to_json() for each in self.recovered],
             "status": self.status,
             "error": self.error,
+            "notes": self.notes,
         }
 
 

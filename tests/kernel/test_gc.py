@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -48,6 +53,69 @@ def test_it_runs_at_the_end_of_a_task_and_says_so(desk: Bench) -> None:
     assert [note for note in report.notes if "expired" in note] == [
         f"undo of {task} ended: its undo data expired" for task in tasks
     ]
+
+
+def test_it_runs_at_the_end_of_an_undo_and_of_a_redo_and_says_so(desk: Bench) -> None:
+    """Nobody finds out from a failing undo that another one had ended it."""
+    oldest, older, newest = three(desk)
+    desk.settings = {"keep_s": 0}
+
+    undone = desk.undo()
+
+    ended = [f"undo of {task} ended: its undo data expired" for task in (oldest, older)]
+    assert undone.notes == ended
+    assert undone.to_json()["notes"] == ended
+    desk.settings = {}
+    desk.make({"d": "d" * 5000})
+    last = desk.run(delete("d")).task_id
+    desk.settings = {"keep_s": 0}
+    assert desk.redo(newest).notes == [f"undo of {last} ended: its undo data expired"]
+
+
+@contextmanager
+def undeletable() -> Iterator[None]:
+    """What is held cannot be deleted, as with `chattr +i` or a medium that became read-only."""
+    real = os.unlink
+
+    def refuse(path: Any, *, dir_fd: int | None = None) -> None:
+        if dir_fd is not None:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        real(path)
+
+    with mock.patch.object(os, "unlink", refuse):
+        yield
+
+
+def test_what_cannot_be_deleted_counts_as_kept(desk: Bench) -> None:
+    """The disk is as full as before, and it says so, once in the journal and each time to the user."""
+    (task, *_) = three(desk)
+    with undeletable():
+        first = desk.app.gc(task=task)
+        again = desk.app.gc(task=task)
+    total = desk.app.gc(dry_run=True).kept_bytes
+    late = desk.app.gc(task=task)
+
+    assert [(each.task_id, each.bytes, each.ends) for each in first.expired] == [(task, 0, "undo")]
+    assert again.expired == []
+    for report in (first, again):
+        assert (report.freed_bytes, report.kept_bytes) == (0, total)
+        assert report.warnings[-1].startswith(
+            f"not all that was kept for {task} could be deleted: Operation not"
+        )
+    assert [line["taskId"] for line in desk.lines() if line.get("type") == "expired"] == [task]
+    assert [(each.task_id, each.ends) for each in late.expired] == [(task, "nothing")]
+    assert (late.freed_bytes + late.kept_bytes, late.warnings) == (total, [])
+
+
+def test_an_expired_undo_names_the_file_and_no_name_in_holding(desk: Bench) -> None:
+    (task, *_) = three(desk)
+    desk.app.gc(task=task)
+
+    (entry,) = desk.undo(task=task).tasks[0].entries
+
+    assert entry.verdict == "expired"
+    assert entry.reason == f"what stood at `{desk.root}/a` is no longer held"
+    assert entry.path == desk.path("a")
 
 
 def test_one_task_is_freed_on_demand_the_newest_too(desk: Bench) -> None:
