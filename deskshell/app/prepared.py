@@ -131,6 +131,7 @@ class PlannedReport(StepReport):
         self.action_id = step.action_id
         self.kind = step.action.kind
         self.status = status
+        self.compensated = step.reversible and step.compensated
         self.reversible = step.reversible and not step.compensated
         self.error = None
         self.taken_back = False

@@ -62,9 +62,12 @@ def _ok(report: TaskReport) -> None:
         facts.append(count(report.files, "file"))
     facts.append(seconds(report.seconds))
     output.say(Styled("done", "green"), f" {report.task_id}: {', '.join(facts)}")
-    final = [step.action_id for step in report.steps if not step.reversible]
+    final = [step.action_id for step in report.steps if not step.reversible and not step.compensated]
     if final:
         output.say(f"cannot be undone: {shortened(final)}")
+    countered = [step.action_id for step in report.steps if step.compensated]
+    if countered:
+        output.say(f"undone only by its counter-action: {shortened(countered)}")
     if len(final) < len(report.steps):
         output.tell(Styled("hint:", "cyan"), f" take it back with `deskshell undo --task {report.task_id}`")
 
@@ -154,6 +157,9 @@ def _undone(task: UndoneTask, word: str) -> None:
         steps = count(task.rolled_back, "step")
     else:
         steps = f"{task.rolled_back:,} of {count(task.total, 'step')}"
+    compensated = sum(entry.verdict == "compensated" for entry in task.entries)
+    if compensated:
+        steps += f", {compensated:,} compensated"
     output.say(
         Styled(label, "green" if task.status == "undone" else "yellow"),
         f" {task.task_id}: {task.skill}, {steps}",

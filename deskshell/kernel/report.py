@@ -20,7 +20,8 @@ class StepReport:
     """One step: `status` is planned, ok, failed, rolled-back or skipped.
 
     `target` is a path (bytes) or URL (str); `taken_back` says of a failed step that its own effects
-    are gone again.
+    are gone again. `reversible` is what the kernel takes back by itself; `compensated` what only a
+    counter-action of the skill does.
     """
 
     n: int
@@ -32,6 +33,7 @@ class StepReport:
     reversible: bool = True
     error: str | None = None
     taken_back: bool = False
+    compensated: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object in `steps`."""
@@ -47,6 +49,8 @@ class StepReport:
         put_target(data, "target", self.target)
         if self.taken_back:
             data["takenBack"] = True
+        if self.compensated:
+            data["compensated"] = True
         return data
 
 

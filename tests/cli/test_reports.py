@@ -44,6 +44,29 @@ def test_a_run_with_a_step_that_cannot_be_undone(printed, golden):
     golden("report-done-irreversible", printed())
 
 
+def test_a_run_with_a_step_that_has_a_counter_action(printed):
+    """`undo` does send it, so it is offered, and the step is not called final."""
+    sent = step(0, "ok", kind="http.request", reversible=False)
+    sent.compensated = True
+
+    reports.run_report(run("ok", [sent], seconds=1.2))
+
+    assert printed() == (
+        f"done {TASK}: 1 step, 1.2 s\n"
+        "undone only by its counter-action: 1-submit\n"
+        f"! hint: take it back with `deskshell undo --task {TASK}`\n"
+    )
+
+
+def test_an_undo_says_what_a_counter_action_did(printed):
+    """The server was asked to take it back; that is not the same as its never having happened."""
+    task = UndoneTask(TASK, "web", "undone", 2, 2, [entry(0, "undone"), entry(1, "compensated")])
+
+    reports.undo_report(UndoReport([task]))
+
+    assert printed() == f"undone {TASK}: web, 2 steps, 1 compensated\n"
+
+
 def test_nothing_to_do(printed):
     reports.run_report(TaskReport(None, "downloads-cleanup", "apply", "ok"))
 

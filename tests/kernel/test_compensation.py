@@ -81,6 +81,14 @@ def test_undo_sends_the_counter_action_once(desk: Bench, server: Server) -> None
     assert server.got == ["POST /form", "DELETE /form/1"]
 
 
+def test_a_report_tells_a_counter_action_from_no_undo(desk: Bench, server: Server) -> None:
+    report = desk.run(server.step(), request(server.url), write("n", "n"), allow_irreversible=True)
+
+    found = [(step.reversible, step.compensated) for step in report.steps]
+    assert found == [(False, True), (False, False), (True, False)]
+    assert [step.get("compensated") for step in report.to_json()["steps"]] == [True, None, None]
+
+
 def test_a_counter_action_that_fails_is_not_claimed_and_can_be_tried_again(
     desk: Bench, server: Server
 ) -> None:
