@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -407,7 +408,8 @@ class App(Planning):
             return self.settings.max_bytes
         if hasattr(os, "statvfs"):  # what `shutil.disk_usage` asks; its import takes longer than an undo
             found = os.statvfs(self.settings.home)
-            return found.f_blocks * found.f_frsize // 10
+            # A file system that tells no size (ramfs) is no reason for all undo data to expire.
+            return found.f_blocks * found.f_frsize // 10 if found.f_blocks else sys.maxsize
         import shutil
 
         return shutil.disk_usage(self.settings.home).total // 10

@@ -160,12 +160,15 @@ class Ground(Contents):
             self._renameable[pair] = known
         return known
 
-    def free_bytes(self, path: bytes) -> tuple[int, int]:
-        """The device that `path` will lie on, a name in a store included, and the bytes that are free there."""
+    def free_bytes(self, path: bytes) -> tuple[int, int | None]:
+        """The device that `path` will lie on, a name in a store included, and the bytes that are free there.
+
+        None for a file system that tells no size, as ramfs and some of FUSE do.
+        """
         store = self._stores.get(path.partition(b":")[0])
         with nullcontext(self._nearest(path)) if store is None else _opened(store) as fd:
             found = os.fstatvfs(fd)
-            return os.fstat(fd).st_dev, found.f_bavail * found.f_frsize
+            return os.fstat(fd).st_dev, found.f_bavail * found.f_frsize if found.f_blocks else None
 
     def _nearest(self, path: bytes) -> int:
         while True:

@@ -69,7 +69,7 @@ def check(plan: Plan, ground: Ground, max_copy: int) -> None:
                 _refuse(copy, f"{_shown(size)}, more than `max_copy` ({_shown(max_copy)})")
             device, free = ground.free_bytes(copy.to)
             wanted[device] = wanted.get(device, 0) + size
-            if wanted[device] > free * _SHARE:
+            if free is not None and wanted[device] > free * _SHARE:
                 _refuse(copy, f"{_shown(wanted[device])} in all, and {_shown(free)} are free there")
 
 

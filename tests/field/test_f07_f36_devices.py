@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,3 +266,24 @@ def test_f07_a_file_granted_alone_beside_the_state_folder_is_written(shell: Shel
 
     assert report["status"] == "ok"
     assert shell.read("a") == "a"
+
+
+@pytest.mark.root
+def test_f07_a_file_system_that_tells_no_size_takes_copies_and_holds_undo_data(tmp_path: Path) -> None:
+    """Of a ramfs, and of some of FUSE, the system says that it has 0 blocks, and that 0 of them are free."""
+
+    def trial() -> object:
+        memory = tmp_path / "memory"
+        memory.mkdir()
+        subprocess.run(["mount", "-t", "ramfs", "ramfs", memory], check=True)
+        shell = Shell.below(tmp_path)
+        shell.also = (memory,)
+        shell.env = {"DESKSHELL_HOME": str(memory / "state")}
+        shell.make({"a": "a", "b": "b"})
+        before = shell.listing()
+        shell.run(copy("a", f"{memory}/copy"), delete("b"))
+        shell.run(delete("a"))
+        report = shell.undo("--last", "2")
+        return report["rolledBack"], shell.changes(before), os.listdir(memory)
+
+    assert in_own_mounts(trial) == (3, [], ["state"])
