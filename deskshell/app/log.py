@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from deskshell.files import names
-from deskshell.files.scope import is_within
+from deskshell.files.paths import is_within
 from deskshell.kernel import history, record
 from deskshell.kernel.effects import Effect, Move
 from deskshell.kernel.history import Fold, Head

@@ -44,10 +44,12 @@ def say_preview(prepared: Prepared) -> None:
     output.say(
         f"{count(len(report.steps), 'step')}: {', '.join(sums)}" + (f"; {size(total)}" if total else "")
     )
-    final = [f"{step.action_id} ({step.summary})" for step in report.steps if not step.reversible]
-    if final:
-        output.say(Styled("cannot be undone:", "yellow"), f" {reports.shortened(final)}")
-    else:
+    hard = [step for step in report.steps if not step.reversible]
+    for label, compensated in (("cannot be undone:", False), ("undone only by its counter-action:", True)):
+        found = [f"{step.action_id} ({step.summary})" for step in hard if step.compensated is compensated]
+        if found:
+            output.say(Styled(label, "yellow"), f" {reports.shortened(found)}")
+    if not hard:
         output.say("all of it can be undone")
     _say_notes(report.notes)
 

@@ -17,11 +17,11 @@ from deskshell.files import syscalls
 from deskshell.files.identity import Identity, identity, stat_fd
 from deskshell.files.names import show
 from deskshell.files.opening import O_CLOEXEC, O_DIRECTORY, O_PATH, InTheWay, open_beneath
-from deskshell.files.paths import is_within, join, resolve, resolve_target
+from deskshell.files.paths import is_within, join, resolve
 from deskshell.files.whereabouts import Whereabouts
 from deskshell.slotted import NamedTuple
 
-__all__ = ["Anchor", "InTheWay", "Places", "is_within", "join", "resolve", "resolve_target"]
+__all__ = ["Anchor", "InTheWay", "Places"]
 
 _CACHED_FOLDERS = 256
 _KNOWN_CLEAN = 4096

@@ -7,6 +7,7 @@ from typing import Any
 
 from deskshell.errors import CapabilityError, ScopeError
 from deskshell.files import names
+from deskshell.files.paths import is_within
 from deskshell.slotted import NamedTuple, slotted
 
 FS_READ = "fs.read"
@@ -24,7 +25,7 @@ class PathTarget(NamedTuple):
     def within(self, scope: Scope) -> bool:
         """True at or below the scope's folder, by whole components."""
         root = scope.root
-        return isinstance(root, bytes) and (self.path == root or scope_contains(root, self.path))
+        return isinstance(root, bytes) and is_within(self.path, root)
 
     def show(self) -> str:
         """The path with control and bidirectional characters escaped."""
@@ -104,11 +105,6 @@ class Grant:
                 root = names.from_json(each["path"], each.get("pathBytes"))
                 scopes.append(Scope(root, each["path"]))
         return cls(data["capability"], tuple(scopes), data.get("reason", ""))
-
-
-def scope_contains(root: bytes, path: bytes) -> bool:
-    """True when `path` lies below `root`, by whole components (never `/allowed` for `/allowed_evil`)."""
-    return path.startswith(root if root.endswith(b"/") else root + b"/")
 
 
 def path_roots(grants: Iterable[Grant]) -> tuple[bytes, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from deskshell.errors import DeskshellError
 from deskshell.files.identity import Identity, same_object
-from deskshell.files.scope import is_within
+from deskshell.files.paths import is_within
 from deskshell.kernel.effects import Drop, Effect, Mode, Move, Swap
 from deskshell.kernel.ground import Ground
 from deskshell.slotted import slotted

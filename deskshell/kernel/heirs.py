@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from deskshell.files.identity import Identity, ObjectKey, Stat, identity, object_key, same_object
-from deskshell.files.scope import is_within
+from deskshell.files.paths import is_within
 
 Tell = Callable[[bytes, Identity, Identity], None]  # path, the object that was dropped, the copy
 

@@ -33,6 +33,10 @@ class Item(Protocol):
     kind: str
 
     @property
+    def summary(self) -> str:
+        """What the step does, in a line."""
+
+    @property
     def alone(self) -> bool:
         """Its effect cannot be read from the disk: a batch of its own, synced at once."""
 
@@ -79,6 +83,10 @@ class Forward:
         self.kind = step.action.kind
         self.alone = step.action.alone
         self._reversible = step.reversible
+
+    @property
+    def summary(self) -> str:
+        return self.step.action.summary()
 
     def touches(self) -> Sequence[bytes]:
         return self.step.action.touches()
@@ -144,7 +152,7 @@ class Forward:
             self.n,
             self.action_id,
             self.kind,
-            self.step.action.summary(),
+            self.summary,
             undo,
             sha256=prior.sha256 or _content_of(prior.effects),
             ctime_ns=None if ctx.left is None else ctx.left.ctime_ns,

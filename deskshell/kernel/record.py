@@ -128,7 +128,17 @@ def steps_status(ts: int, task_id: str, span: Sequence[int], status: str, by: st
     return _encode(line)[:-1]
 
 
-def failed(ts: int, task_id: str, n: int, action_id: str, kind: str, error: str, *, taken_back: bool) -> str:
+def failed(
+    ts: int,
+    task_id: str,
+    n: int,
+    action_id: str,
+    kind: str,
+    error: str,
+    *,
+    taken_back: bool,
+    summary: str = "",
+) -> str:
     """The line of the step that failed; `taken_back` once its own effects are gone."""
     line: dict[str, Any] = {
         "ts": ts,
@@ -139,6 +149,8 @@ def failed(ts: int, task_id: str, n: int, action_id: str, kind: str, error: str,
         "status": "failed",
         "error": error,
     }
+    if summary:
+        line["summary"] = summary
     if taken_back:
         line["takenBack"] = True
     return _encode(line)[:-1]

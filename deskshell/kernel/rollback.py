@@ -16,7 +16,7 @@ from typing import Any
 from deskshell.errors import Conflict, DeskshellError
 from deskshell.files import names
 from deskshell.files.identity import Identity, Stat, same_object, stat_at
-from deskshell.files.scope import is_within
+from deskshell.files.paths import is_within
 from deskshell.kernel import record
 from deskshell.kernel.context import Context
 from deskshell.kernel.desk import Desk

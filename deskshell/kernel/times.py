@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from deskshell.files.scope import is_within
+from deskshell.files.paths import is_within
 from deskshell.kernel.effects import Drop, Effect, Move
 from deskshell.kernel.folder_time import FolderTime, KnownTimes
 from deskshell.kernel.heirs import Heirs

@@ -222,7 +222,8 @@ class Transaction:
         with suppress(DeskshellError, OSError), self.ground.ticking(None):
             nothing = not item.take_back(ctx, prior)
         who = (self.task_id, item.n, item.action_id, item.kind)
-        self._write([record.failed(self.desk.clock_ms(), *who, text(exc), taken_back=nothing)], sync=True)
+        line = record.failed(self.desk.clock_ms(), *who, text(exc), taken_back=nothing, summary=item.summary)
+        self._write([line], sync=True)
 
     def _refuse_late(self, item: Item, ctx: Context, prior: Prior, exc: Exception) -> None:
         """An undo's entry met somebody else's work while acting: take this entry back, go on."""
@@ -318,6 +319,7 @@ class Transaction:
                     culprit.kind,
                     out.error,
                     taken_back=taken_back,
+                    summary=culprit.summary,
                 )
             )
         out.rolled_back = len({n for n in done if n >= 0 and n not in found.left})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from deskshell.files.scope import is_within
+from deskshell.files.paths import is_within
 from deskshell.kernel import record
 from deskshell.kernel.effects import Drop, Move
 from deskshell.kernel.folder_time import KnownTimes

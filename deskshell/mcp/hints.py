@@ -54,11 +54,13 @@ def after_plan(state: PlanState, settings: Settings) -> str:
 def after_run(report: TaskReport) -> str:
     """How to go on after a run."""
     if report.status == "ok":
-        can = report.task_id is not None and any(step.reversible for step in report.steps)
+        can = report.task_id is not None and any(step.reversible or step.compensated for step in report.steps)
         back = f"; `undo` (task_id {report.task_id}) takes it back" if can else ""
         return f"report what was done{back}"
     if report.status == "rolled-back":
         return "report the error: nothing was changed, all is as before"
+    if report.left and all(each.final for each in report.left):
+        return "report what is left: it was known before that this cannot be undone"
     return f"report what is left; when the cause is gone, try `undo` (task_id {report.task_id})"
 
 

@@ -239,8 +239,11 @@ def _cells(row: Row) -> list[str]:
 
 @contextmanager
 def workspace(keep: bool = False) -> Iterator[Path]:
-    """A folder for everything a benchmark makes, gone afterwards."""
-    path = Path(tempfile.mkdtemp(prefix="deskshell-bench-"))
+    """A folder for everything a benchmark makes, gone afterwards.
+
+    Its path is about as long as that of a folder in a home: each step of a plan holds it twice.
+    """
+    path = Path(tempfile.mkdtemp(prefix="bench-"))
     try:
         yield path
     finally:

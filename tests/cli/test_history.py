@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tests.cli.test_run import RENAME, TIDY
+from tests.cli.test_run import FAIL, RENAME, TIDY
 from tests.support.trees import make_files
 
 WRITE = """
@@ -100,6 +100,17 @@ def test_the_steps_of_an_undo_and_a_redo_are_shown_as_what_they_did(console, not
 
     assert ("taken back" in undone, "put back" in redone) == (True, True)
     assert "none" not in undone + redone  # how to undo it is not asked of an undo
+
+
+def test_a_step_that_failed_is_shown_with_what_it_was_to_do(console, folder, skill):
+    make_files(folder, {"a.txt": "a"})
+    console("run", skill("late", FAIL), "--set", "folder=.", "--mode", "apply", code=1)
+
+    steps = console("show", console.newest(), "--json", code=0).json["steps"]
+
+    assert [(each["status"], each["summary"]) for each in steps if each["error"]] == [
+        ("failed", "write two.txt")
+    ]
 
 
 def test_a_limit_counts_the_tasks_whose_entries_are_listed(console, note):
