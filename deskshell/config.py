@@ -207,7 +207,7 @@ def _same_everywhere(read: Callable[[object], Path]) -> Callable[[object], Path]
 
     def checked(value: object) -> Path:
         path = read(value)
-        if not str(value).startswith(("/", "~")):
+        if not (Path(str(value)).is_absolute() or str(value).startswith("~")):
             raise ValueError(
                 "a relative path would be another state folder in each directory; write `/…` or `~/…`"
             )

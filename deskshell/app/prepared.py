@@ -37,9 +37,8 @@ class Prepared:
         from deskshell.skills import declared
 
         granted = declared.narrow(self.plan.declared, names)
-        self.plan.check(
-            granted
-        )  # by all that is declared, so that the error says which of the two is missing
+        # Before the plan declares less, so that an error says which of the two is missing: declared, or granted.
+        self.plan.check(granted)
         return Prepared(replace(self.plan, declared=granted))
 
     def report(self) -> TaskReport:

@@ -88,7 +88,7 @@ def _run(
     applies = ask or mode is Mode.APPLY
     # A question may still be answered with no, and then nothing at all has happened.
     closed = app.close_interrupted() if applies and not ask else []
-    prepared = app.prepare(skill, given, cwd=working_folder(), grants=grant)
+    prepared = app.prepare(skill, given, cwd=working_folder(), grants=grant or None)
     if not applies:
         return _preview(prepared, skill, given, grant, json=json)
     app.admit_run(prepared, at_terminal=ask and output.is_terminal(sys.stdin))

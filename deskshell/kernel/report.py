@@ -77,8 +77,8 @@ class TaskReport:
     """One run, or its preview.
 
     `status` is planned, ok, rolled-back, incomplete, unknown, refused or cancelled; `error` is the
-    failure as one line, `hint` what to do about it; `not_restored` lists metadata and times that could not be put back;
-    `files` counts steps that changed a file, `seconds` is the wall time of the run.
+    failure as one line, `hint` what to do about it; `not_restored` lists metadata and times that could not be put
+    back; `files` counts steps that changed a file, `seconds` is the wall time of the run.
     """
 
     task_id: str | None
