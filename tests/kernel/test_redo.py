@@ -7,7 +7,16 @@ import os
 import pytest
 
 from deskshell.errors import NotFound
-from tests.support.desk import Bench, Do, chmod, copy, delete, mkdir, move, over, verdicts, write
+from tests.support.desk import Bench, Do, Listing, chmod, copy, delete, mkdir, move, over, verdicts, write
+
+
+def goes_to_and_fro(desk: Bench, before: Listing, after: Listing) -> None:
+    """The newest task is undone and redone, three times."""
+    for _ in range(3):
+        assert set(verdicts(desk.undo())) == {"undone"}
+        assert desk.changes(before) == []
+        assert set(verdicts(desk.redo())) == {"undone"}
+        assert desk.changes(after) == []
 
 
 def test_redo_puts_the_very_objects_back(desk: Bench) -> None:
@@ -31,11 +40,7 @@ def test_a_redone_task_is_undone_again_as_often_as_asked(desk: Bench) -> None:
     before = desk.listing()
     desk.run(write("f/n", "n"), move("f", "g"), over("o", "O"), write("g/m/k", "k"))
     after = desk.listing()
-    for _ in range(3):
-        assert set(verdicts(desk.undo())) == {"undone"}
-        assert desk.changes(before) == []
-        assert set(verdicts(desk.redo())) == {"undone"}
-        assert desk.changes(after) == []
+    goes_to_and_fro(desk, before, after)
 
 
 def test_what_force_takes_away_comes_back_by_redo(desk: Bench) -> None:
@@ -157,11 +162,7 @@ def test_a_folder_goes_to_and_fro_with_the_steps_inside_it(desk: Bench) -> None:
     desk.run(move("d/b", "d/in/b"), chmod("d/in", 0o700), over("d/c", "C"), write("d/new", "n"), delete("d"))
     after = desk.listing()
 
-    for _ in range(3):
-        assert set(verdicts(desk.undo())) == {"undone"}
-        assert desk.changes(before) == []
-        assert set(verdicts(desk.redo())) == {"undone"}
-        assert desk.changes(after) == []
+    goes_to_and_fro(desk, before, after)
 
 
 def test_a_read_only_folder_goes_to_and_fro(desk: Bench) -> None:
