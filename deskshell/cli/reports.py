@@ -30,13 +30,13 @@ _HINTS = {
     "failed": "when the cause is gone, try again with `deskshell undo --task {task}`",
 }
 _CHECK_HINTS = {**_HINTS, "changed": _FORCE, "blocked": "move what is in the way"}
-_AGAIN = "then try again with `deskshell redo --task {task}`"
+_AGAIN = "try again with `deskshell redo --task {task}`"
 _REDO_HINTS = {
     **_HINTS,
-    "changed": f"put it back as the undo had left it, {_AGAIN}",
-    "blocked": f"move what is in the way, {_AGAIN}",
+    "changed": f"put it back as the undo had left it, then {_AGAIN}",
+    "blocked": f"move what is in the way, then {_AGAIN}",
     "no-undo": "run it anew",
-    "needs-secret": f"set the variable that is named, {_AGAIN}",
+    "needs-secret": f"set the variable that is named, then {_AGAIN}",
     "failed": f"when the cause is gone, {_AGAIN}",
 }
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from tests.support.mounts import folder_elsewhere
 from tests.support.privileges import as_normal_user
 from tests.support.seam import without_syncs
 from tests.support.shell import Shell
-from tests.support.trees import remove_closed
 
 Result = TypeVar("Result")
 
@@ -44,12 +42,9 @@ def as_user(normal_folder: Path) -> Callable[[Callable[[Shell], Result]], Result
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
     """An empty folder on another file system, open to everybody."""
-    if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
-        pytest.skip("no second file system: /dev/shm is missing or the same")
-    path = Path(tempfile.mkdtemp(prefix="deskshell-test-", dir="/dev/shm"))
-    path.chmod(0o777)
-    yield path
-    remove_closed(path)
+    with folder_elsewhere(tmp_path) as path:
+        path.chmod(0o777)
+        yield path
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from deskshell.files import syscalls, whereabouts
 from deskshell.files.scope import Places
-from tests.support.trees import remove_closed
+from tests.support.mounts import folder_elsewhere
 
 OpenPlaces = Callable[..., Places]
 
@@ -58,11 +57,8 @@ def deep(folder: Path) -> Iterator[Path]:
 @pytest.fixture
 def other_device(folder: Path) -> Iterator[Path]:
     """An empty folder on another file system than `folder`."""
-    if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(folder).st_dev:
-        pytest.skip("no second file system: /dev/shm is missing or the same")
-    path = Path(tempfile.mkdtemp(prefix="deskshell-test-", dir="/dev/shm"))
-    yield path
-    remove_closed(path)
+    with folder_elsewhere(folder) as path:
+        yield path
 
 
 @pytest.fixture(params=["openat2", "by component", "no /proc"])

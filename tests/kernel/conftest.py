@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.desk import Bench
+from tests.support.mounts import folder_elsewhere
 from tests.support.seam import without_syncs
 
 
@@ -30,8 +28,5 @@ def desk(tmp_path: Path) -> Bench:
 @pytest.fixture
 def far(tmp_path: Path) -> Iterator[Path]:
     """An empty folder on another file system."""
-    if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
-        pytest.skip("no second file system: /dev/shm is missing or the same")
-    path = Path(tempfile.mkdtemp(prefix="deskshell-test-", dir="/dev/shm"))
-    yield path
-    shutil.rmtree(path)
+    with folder_elsewhere(tmp_path) as path:
+        yield path

@@ -1,4 +1,4 @@
-"""File systems of a test's own: mounts that nobody else sees, and images made for them. All of it needs root."""
+"""Other file systems: a folder on one that is there already; and, as root, mounts that nobody else sees, and images."""
 
 from __future__ import annotations
 
@@ -7,13 +7,35 @@ import os
 import pickle
 import shutil
 import subprocess
+import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
+
+from tests.support.trees import remove_closed
+
 Result = TypeVar("Result")
 _CLONE_NEWNS = 0x20000
+
+
+@contextmanager
+def folder_elsewhere(than: Path) -> Iterator[Path]:
+    """An empty folder on another file system than the folder `than`, gone afterwards.
+
+    Skips the test on a machine where the shared memory of Linux is no such thing: two file systems cannot be made up.
+    """
+    memory = "/dev/shm"
+    if not os.path.isdir(memory) or os.stat(memory).st_dev == os.stat(than).st_dev:
+        pytest.skip(f"no second file system: {memory} is missing or the same")
+    path = Path(tempfile.mkdtemp(prefix="deskshell-test-", dir=memory))
+    try:
+        yield path
+    finally:
+        remove_closed(path)
 
 
 def in_own_mounts(call: Callable[[], Result]) -> Result:
